@@ -1,0 +1,33 @@
+"""Private quantiles with the help of predictions; see README.md and NOTATION.md."""
+
+from pq import datasets
+from pq.audit import privacy_loss
+from pq.evaluate import gap, log_psi, log_psi_harmonic, max_gap
+from pq.exact import rank
+from pq.plan import Plan, kary_arity, plan
+from pq.priors import Cauchy, HalfCauchy, Laplace, Mixture, Normal, PiecewiseConstant, Uniform, from_scipy
+from pq.release import Release, log_density, release
+
+__all__ = [
+    "Cauchy",
+    "HalfCauchy",
+    "Laplace",
+    "Mixture",
+    "Normal",
+    "PiecewiseConstant",
+    "Plan",
+    "Release",
+    "Uniform",
+    "datasets",
+    "from_scipy",
+    "gap",
+    "kary_arity",
+    "log_density",
+    "log_psi",
+    "log_psi_harmonic",
+    "max_gap",
+    "plan",
+    "privacy_loss",
+    "rank",
+    "release",
+]

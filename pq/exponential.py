@@ -1,0 +1,185 @@
+"""The exponential mechanism on the intervals between records: exact law and sampler (Section 3.1, `lem:quantile`).
+
+An output's log weight is the log prior mass of its cell minus `rate` times the distance of the target rank from the cell's ranks.
+A cell is all outputs between two neighbouring records. The law is this one formula for every data set; where the prior has no
+mass at all in a node's interval (a fact about public numbers and earlier outputs, not about records) the output is the end of the
+interval that is nearest to the prior's support.
+
+*Edge* adaptation moves the prior's mass outside the interval to atoms on its ends. An atom has the ranks of the outermost cell
+beside it, so the law is that of cells with infinite outermost edges whose outputs are clipped to the interval.
+
+Time: only cells whose rank is within `REACH / rate` of the target are weighed, unless the prior puts nearly all its mass elsewhere;
+what is left out is bounded and the window grows until the bound cannot change the answer. The answer to a given uniform is the same
+as if all cells were weighed. How often the window grows depends on the data, so the running time is not private; see the README.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from pq.column import Array, Column
+from pq.priors import Prior
+
+REACH = 48.0  # nats; e^-48 is below the resolution of a uniform draw
+
+
+def target_rank(relative: Fraction, n: int, calibration: str) -> float:
+    """The rank that a mechanism aims at among its node's n records: `floor(q n)` ("paper") or `q n` ("sharp").
+
+    >>> target_rank(Fraction(29, 100), 100, "paper"), target_rank(Fraction(1, 3), 1, "sharp")
+    (29.0, 0.3333333333333333)
+    """
+    product = relative * n
+    return float(math.floor(product) if calibration == "paper" else product)
+
+
+def log_scores(low: Array, high: Array, target: float, rate: float) -> Array:
+    """Log of the exponential score of cells that stand for ranks low..high: `-rate * distance to the target`; 0 at most."""
+    distance = np.maximum(np.maximum(low - target, target - high), 0.0)
+    return -rate * distance if math.isfinite(rate) else -distance
+
+
+def log_sum(log_weights: Array) -> float:
+    """log of the sum of exp(log_weights), -inf for nothing."""
+    top = float(np.max(log_weights, initial=-math.inf))
+    return top + math.log(float(np.sum(np.exp(log_weights - top)))) if top > -math.inf else -math.inf
+
+
+@dataclass(frozen=True)
+class Law:
+    """The law of one mechanism on one node of a column.
+
+    start, stop: the node's records in the column. low, high: its interval, in the column's units. target: rank aimed at.
+    rate: nats per rank, possibly infinite (all mass on the nearest cells that have any). edge: the adaptation of the prior.
+    """
+
+    column: Column
+    start: int
+    stop: int
+    low: float
+    high: float
+    prior: Prior
+    target: float
+    rate: float
+    edge: bool
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """Outermost edges of the cells, in the data's units."""
+        return (-math.inf, math.inf) if self.edge else self.column.edges_of(self.low, self.high)
+
+    @property
+    def fallback(self) -> float | None:
+        """The only output if the prior has no mass in the interval; None if it has some."""
+        ends = self.ends
+        if self.prior.log_mass(*ends) > -math.inf:
+            return None
+        return self._clip(self.column.output(float(self.prior.quantile_between(*ends, 0.5))))
+
+    def _clip(self, o: float) -> float:
+        return min(max(o, self.low), self.high)
+
+    def log_weights(self, first: int, last: int) -> tuple[Array, Array]:
+        """Edges (c + 1,) and log weights (c,) of the cells first..last, not normalised."""
+        edges, low, high = self.column.cells(self.start, self.stop, first, last, self.ends)
+        log_mass = np.atleast_1d(self.prior.log_mass(edges[:-1], edges[1:]))
+        scores = log_scores(low, high, self.target, self.rate)
+        if math.isinf(self.rate):
+            best = np.max(scores, initial=-math.inf, where=log_mass > -math.inf)
+            scores = np.where(scores == best, 0.0, -math.inf)
+        return edges, log_mass + scores
+
+    def draw(self, cell_uniform: float, point_uniform: float) -> float:
+        """The output that two uniforms in (0, 1) stand for: one chooses the cell, one the point in it."""
+        only = self.fallback
+        if only is not None:
+            return only
+        edges = self._choose(cell_uniform)
+        o = float(self.prior.quantile_between(*edges, point_uniform))
+        return self._clip(self.column.output(o))
+
+    def _choose(self, uniform: float) -> tuple[float, float]:
+        """Edges of the cell whose share of the total weight covers `uniform`."""
+        start, stop, end = self.start, self.stop, self.column.last_cell(self.start, self.stop)
+        reach = 1.0 + REACH / self.rate if 0.0 < self.rate < math.inf else math.inf
+        while True:
+            first = self.column.cell_at(start, stop, self.target - reach)
+            last = min(end, self.column.cell_at(start, stop, self.target + reach) + 1)
+            edges, log_weights = self.log_weights(first, last)
+            outside = self._log_outside(edges, first, last, end, reach)
+            index = pick(log_weights, outside, uniform)
+            if index is not None:
+                return float(edges[index]), float(edges[index + 1])
+            reach *= 8.0
+
+    def _log_outside(self, edges: Array, first: int, last: int, end: int, reach: float) -> tuple[float, float]:
+        """Upper bounds of the log weight of all cells below `first` and above `last`; -inf where there are none."""
+        score = -self.rate * reach
+        ends = self.ends
+        below = self.prior.log_mass(ends[0], float(edges[0])) + score if first > 0 else -math.inf
+        above = self.prior.log_mass(float(edges[-1]), ends[1]) + score if last < end else -math.inf
+        return float(below), float(above)
+
+    def log_probability(self, o: float) -> float:
+        """Exact log density of an output in the column's units; log probability where the law has an atom."""
+        if not self.low <= o <= self.high:
+            return -math.inf
+        only = self.fallback
+        if only is not None:
+            return 0.0 if o == only else -math.inf
+        _, log_weights = self.log_weights(0, self.column.last_cell(self.start, self.stop))
+        low, high = (np.array([float(k)]) for k in self.column.ranks_of(self.start, self.stop, o))
+        score = float(log_scores(low, high, self.target, self.rate)[0])
+        if math.isinf(self.rate):
+            score = self._limit_score(score)
+        return self._log_base(o) + score - log_sum(log_weights)
+
+    def _limit_score(self, score: float) -> float:
+        """0 for the ranks nearest to the target among the cells that have mass, -inf for the others."""
+        edges, low, high = self.column.cells(
+            self.start, self.stop, 0, self.column.last_cell(self.start, self.stop), self.ends
+        )
+        has_mass = np.atleast_1d(self.prior.log_mass(edges[:-1], edges[1:])) > -math.inf
+        best = np.max(log_scores(low, high, self.target, self.rate), initial=-math.inf, where=has_mass)
+        return 0.0 if score >= best else -math.inf
+
+    def is_atom(self, o: float) -> bool:
+        """Whether the law gives the single output `o` a probability rather than a density."""
+        if self.column.step is not None or self.fallback is not None:
+            return True
+        return self.edge and o in (self.low, self.high)
+
+    def _log_base(self, o: float) -> float:
+        """Log of the adapted prior's mass at an atom, or density elsewhere, not normalised."""
+        lower, upper = self.column.edges_of(o, o)
+        if not self.is_atom(o):
+            return float(self.prior.log_density(o))
+        if self.edge and o == self.low:
+            lower = -math.inf
+        if self.edge and o == self.high:
+            upper = math.inf
+        return float(self.prior.log_mass(lower, upper))
+
+
+def pick(log_weights: Array, log_outside: tuple[float, float], uniform: float) -> int | None:
+    """The index that inverse-transform sampling picks, or None if the weights outside might change it.
+
+    log_weights: (c,) of neighbouring cells. log_outside: upper bounds of the log total weight below and above them.
+    """
+    top = max(float(np.max(log_weights)), *log_outside)
+    below, above = (math.exp(w - top) if w > -math.inf else 0.0 for w in log_outside)
+    if top == -math.inf:
+        return 0 if log_outside == (-math.inf, -math.inf) else None
+    running = np.cumsum(np.exp(log_weights - top))
+    total = float(running[-1])
+    lowest = uniform * total - (1.0 - uniform) * below
+    highest = uniform * (total + above)
+    if lowest < 0.0 or (highest >= total and above > 0.0) or total == 0.0:
+        return None
+    last = int(np.searchsorted(running, running[-1], side="left"))  # the last cell of positive weight
+    one, other = np.minimum(np.searchsorted(running, [lowest, highest], side="right"), last)
+    return int(one) if one == other else None

@@ -1,0 +1,293 @@
+"""Which quantile is estimated where, and with what budget: the tree of `alg:quantiles`, free of data (Section 3.2).
+
+The budgets follow `thm:kary`, `epsilon_bar / k^p` at depth `k`, with two corrections. The algorithm itself divides a node's budget
+by its number of quantiles, so `epsilon_bar` must not be divided by `arity - 1` once more (that spends too little). And the number
+of levels is `ceil(log_arity(m + 1))`: with `ceil(log2 m)`, as `lem:empirical-quantiles` has it, m = 1 divides by zero and m = 2
+spends twice the claim. Where a branch ends early, its last node takes all that is left, so the budgets of *every* root-to-leaf path
+sum to epsilon, exactly.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+from pq.exact import Number, budget_fraction, decimal_fraction, quantile_fractions
+from pq.privacy import Adjacency, Calibration, check_choice, rate, sensitivity
+
+
+@dataclass(frozen=True)
+class Node:
+    """One call of the recursion: the distinct quantiles that it estimates from the same points.
+
+    `indices` point into `Plan.distinct`, in increasing order of quantile; `low` and `high` are the indices whose estimates bound
+    the node's interval, -1 for none; `children`, one more than `indices`, is empty at a leaf and holds None for an empty branch.
+    """
+
+    depth: int
+    indices: tuple[int, ...]
+    low: int
+    high: int
+    epsilon: Fraction | float  # of the whole node; each of its mechanisms spends an equal share
+    children: tuple[Node | None, ...] = ()
+
+    def walk(self) -> Iterator[Node]:
+        """This node and all below it, parents first."""
+        yield self
+        for child in self.children:
+            if child is not None:
+                yield from child.walk()
+
+
+def _height(m: int, arity: int) -> int:
+    """Levels that `m` quantiles need, `ceil(log_arity(m + 1))`, in integer arithmetic."""
+    levels, capacity = 0, 1
+    while capacity < m + 1:
+        levels, capacity = levels + 1, capacity * arity
+    return levels
+
+
+def _weight(depth: int, power: Fraction) -> Fraction:
+    """The share `depth^-power` as a rational; irrational powers are rounded, the shares still add up exactly."""
+    if power.denominator == 1:
+        return Fraction(1, depth**power.numerator)
+    return Fraction(float(depth) ** -float(power))
+
+
+def _build(
+    start: int, stop: int, low: int, high: int, depth: int, budget: Fraction | float, arity: int, power: Fraction
+) -> Node | None:
+    """The subtree over the distinct quantiles start..stop-1 with `budget` left for each of its paths (`alg:quantiles`)."""
+    m = stop - start
+    if m == 0:
+        return None
+    levels = range(depth, depth + _height(m, arity))
+    share = budget
+    if isinstance(budget, Fraction):
+        share = budget * _weight(depth, power) / sum(_weight(level, power) for level in levels)
+    if m < arity:
+        return Node(depth, tuple(range(start, stop)), low, high, share)
+    indices = tuple(start - 1 + -(-part * m // arity) for part in range(1, arity))
+    bounds = (low, *indices, high)
+    starts = (start, *(i + 1 for i in indices))
+    stops = (*indices, stop)
+    rest = budget - share if isinstance(budget, Fraction) else budget
+    children = tuple(
+        _build(starts[c], stops[c], bounds[c], bounds[c + 1], depth + 1, rest, arity, power) for c in range(arity)
+    )
+    return Node(depth, indices, low, high, share, children)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The public part of a release: a tree over the quantiles, with exact budgets. Made by `pq.plan`; see there.
+
+    Arrays of length m follow the caller's order, repeats included; `lower` and `upper` index into that order (-1: no bound).
+    """
+
+    quantiles: tuple[Fraction, ...]
+    epsilon: Fraction | float
+    adjacency: str
+    calibration: str
+    arity: int
+    budget_power: float
+    distinct: tuple[Fraction, ...] = field(repr=False)
+    positions: tuple[int, ...] = field(repr=False)  # of each quantile in `distinct`
+    root: Node = field(repr=False)
+
+    @cached_property
+    def nodes(self) -> tuple[Node, ...]:
+        """All nodes, parents before children."""
+        return tuple(self.root.walk())
+
+    @cached_property
+    def _node_of(self) -> dict[int, Node]:
+        return {i: node for node in self.nodes for i in node.indices}
+
+    @cached_property
+    def mechanisms(self) -> tuple[Mechanism, ...]:
+        """What each distinct quantile's mechanism spends and how fast its weights fall, in the order of `distinct`."""
+        return tuple(self._mechanism(i) for i in range(len(self.distinct)))
+
+    def _mechanism(self, i: int) -> Mechanism:
+        node = self._node_of[i]
+        low = self.distinct[node.low] if node.low >= 0 else Fraction(0)
+        high = self.distinct[node.high] if node.high >= 0 else Fraction(1)
+        relative = (self.distinct[i] - low) / (high - low)
+        epsilon_i = node.epsilon / len(node.indices)
+        bound = sensitivity(relative, node.depth, self.adjacency, self.calibration)
+        return Mechanism(relative, epsilon_i, bound, rate(epsilon_i, bound))
+
+    @property
+    def depth(self) -> int:
+        """Number of levels, `ceil(log_arity(m + 1))`."""
+        return max(node.depth for node in self.nodes)
+
+    @cached_property
+    def depths(self) -> tuple[int, ...]:
+        """(m,) level of each quantile, 1 at the root."""
+        return tuple(self._node_of[p].depth for p in self.positions)
+
+    @cached_property
+    def epsilons(self) -> tuple[Fraction | float, ...]:
+        """(m,) budget that each quantile's mechanism spends, exact."""
+        return tuple(self.mechanisms[p].epsilon for p in self.positions)
+
+    @cached_property
+    def relative(self) -> tuple[Fraction, ...]:
+        """(m,) relative quantile of each within its node's interval, exact."""
+        return tuple(self.mechanisms[p].relative for p in self.positions)
+
+    @cached_property
+    def lower(self) -> tuple[int, ...]:
+        """(m,) caller's index of the ancestor whose estimate bounds each quantile below, or -1."""
+        return tuple(self._caller_index(self._node_of[p].low) for p in self.positions)
+
+    @cached_property
+    def upper(self) -> tuple[int, ...]:
+        """(m,) caller's index of the ancestor whose estimate bounds each quantile above, or -1."""
+        return tuple(self._caller_index(self._node_of[p].high) for p in self.positions)
+
+    def _caller_index(self, position: int) -> int:
+        return -1 if position < 0 else self.positions.index(position)
+
+    def paths(self) -> list[tuple[Node, ...]]:
+        """Every root-to-leaf path of nodes; the budgets of each sum to `epsilon`."""
+
+        def extend(path: tuple[Node, ...]) -> Iterator[tuple[Node, ...]]:
+            below = [child for child in path[-1].children if child is not None]
+            if not below:
+                yield path
+            for child in below:
+                yield from extend((*path, child))
+
+        return list(extend((self.root,)))
+
+    def __str__(self) -> str:
+        head = (
+            f"Plan: {len(self.quantiles)} quantiles, epsilon {_short(self.epsilon)}, {self.adjacency}, {self.calibration}, "
+            f"arity {self.arity}, {self.depth} levels"
+        )
+        rows = [("quantile", "depth", "relative", "epsilon", "below", "above")]
+        for j, q in enumerate(self.quantiles):
+            bounds = (self.lower[j], self.upper[j])
+            between = [_short(self.quantiles[b]) if b >= 0 else "-" for b in bounds]
+            rows.append(
+                (_short(q), str(self.depths[j]), _short(self.relative[j]), _short(self.epsilons[j]), between[0], between[1])
+            )
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        return "\n".join([head, *("  ".join(c.rjust(w) for c, w in zip(row, widths, strict=True)) for row in rows)])
+
+    def draw(self, ax: Any) -> None:
+        """Draw the tree on matplotlib axes: quantiles from left to right, levels from top to bottom, budgets beside the nodes."""
+        for node in self.nodes:
+            for child in node.children:
+                if child is not None:
+                    for i in (node.indices[0], node.indices[-1]) if child.low >= 0 and child.high >= 0 else node.indices:
+                        if i in (child.low, child.high):
+                            ax.plot(
+                                [float(self.distinct[i]), float(self.distinct[child.indices[0]])],
+                                [-node.depth, -child.depth],
+                                color="0.7",
+                                zorder=1,
+                            )
+        for i, q in enumerate(self.distinct):
+            depth = self._node_of[i].depth
+            ax.scatter([float(q)], [-depth], s=60, zorder=2, color="C0")
+            ax.annotate(
+                f"{_short(q)}\n$\\varepsilon_i$={float(self.mechanisms[i].epsilon):.3g}",
+                (float(q), -depth),
+                textcoords="offset points",
+                xytext=(0, 8),
+                ha="center",
+                fontsize=8,
+            )
+        ax.set_xlim(0, 1)
+        ax.set_ylim(-self.depth - 0.5, -0.3)
+        ax.set_yticks([-level for level in range(1, self.depth + 1)], [str(k) for k in range(1, self.depth + 1)])
+        ax.set_xlabel("quantile")
+        ax.set_ylabel("level")
+
+
+@dataclass(frozen=True)
+class Mechanism:
+    """One exponential mechanism of a plan: its relative quantile, budget, utility's sensitivity, and rate in nats per rank."""
+
+    relative: Fraction
+    epsilon: Fraction | float
+    sensitivity: Fraction
+    rate: float
+
+
+def _short(value: Fraction | float) -> str:
+    """A rational as the shortest text that reads well: a decimal where it is one of few digits, else numerator/denominator."""
+    if isinstance(value, float):
+        return str(value)
+    if Fraction(f"{float(value):.6g}") == value:
+        return f"{float(value):.6g}"
+    return str(value) if value.denominator < 1000 else f"{float(value):.6g}"
+
+
+def plan(
+    quantiles: Any,
+    *,
+    epsilon: Number,
+    adjacency: Adjacency = "add-remove",
+    calibration: Calibration = "sharp",
+    arity: int = 2,
+    budget_power: float = 0.0,
+) -> Plan:
+    """Lay quantiles out on the tree of `alg:quantiles` and share the budget among its levels; no data are involved.
+
+    quantiles: (m,) numbers in [0, 1], any order, repeats share one release. epsilon: total budget of the release, positive or
+    infinite. arity: branches of a node, at least 2; a node estimates up to `arity - 1` quantiles. budget_power: levels are given
+    budgets proportional to `depth ** -budget_power`, at least 0 (`thm:kary` suggests about 1.5).
+
+    Returns a `Plan`. Raises `ValueError` or `TypeError` naming the argument. Guarantees that the budgets of every root-to-leaf
+    path sum to epsilon in exact arithmetic, for any m and arity.
+
+    >>> p = plan([0.25, 0.5, 0.75], epsilon=1)
+    >>> p.depth, [str(e) for e in p.epsilons], p.lower
+    (2, ['1/2', '1/2', '1/2'], (-1, -1, 1))
+    >>> plan([0.1], epsilon=0.5).epsilons
+    (Fraction(1, 2),)
+    """
+    fractions = quantile_fractions(quantiles)
+    budget = budget_fraction(epsilon)
+    check_choice(adjacency, Adjacency, "adjacency")
+    check_choice(calibration, Calibration, "calibration")
+    if isinstance(arity, bool) or not isinstance(arity, int):
+        raise TypeError(f"arity must be an integer, got {type(arity).__name__}")
+    if arity < 2:
+        raise ValueError(f"arity must be at least 2, got {arity}")
+    power = decimal_fraction(budget_power, "budget_power")
+    if power < 0:
+        raise ValueError(f"budget_power must not be negative, got {budget_power}")
+    distinct = tuple(sorted(set(fractions)))
+    index = {q: i for i, q in enumerate(distinct)}
+    root = _build(0, len(distinct), -1, -1, 1, budget, arity, power)
+    assert root is not None
+    return Plan(
+        quantiles=fractions,
+        epsilon=budget,
+        adjacency=adjacency,
+        calibration=calibration,
+        arity=arity,
+        budget_power=float(budget_power),
+        distinct=distinct,
+        positions=tuple(index[q] for q in fractions),
+        root=root,
+    )
+
+
+def kary_arity(m: int) -> int:
+    """The branching factor of `thm:kary-main`, `ceil(exp(sqrt(log 2 log(m + 1))))`, at least 2.
+
+    >>> [kary_arity(m) for m in (1, 9, 99)]
+    [2, 4, 6]
+    """
+    return max(2, math.ceil(math.exp(math.sqrt(math.log(2) * math.log(m + 1)))))
