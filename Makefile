@@ -1,0 +1,91 @@
+# `make help` lists what there is. Every target sets up its own environment first.
+
+PYTHON ?= python3
+VENV ?= .venv
+WORKERS ?= 2
+MAIN_NOTEBOOK ?= notebooks/03_many_quantiles.md
+# Names of notebooks for `make notebooks`, none for all: make notebooks NOTEBOOKS="00_tour 03_many_quantiles"
+NOTEBOOKS ?=
+# make lock UPGRADE=--upgrade moves to the newest versions
+UPGRADE ?=
+
+BIN := $(VENV)/bin
+READY := $(VENV)/.pq-ready
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help setup run test lint types unit checks nbval notebooks lab bench format lock clean
+
+# Small matrices only: more threads would just fight over the cores with the test workers.
+lint types unit checks nbval notebooks: export OMP_NUM_THREADS = 1
+lint types unit checks nbval notebooks: export OPENBLAS_NUM_THREADS = 1
+
+help: ## list the targets (default)
+	@awk 'BEGIN {FS = ":.*## "} /^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
+
+# Copes with a $(VENV) that somebody made by other means: it is kept if its Python runs, and brought to the locked versions.
+$(READY): requirements.lock pyproject.toml
+	@if [ -x $(BIN)/python ] && $(BIN)/python -c '' 2>/dev/null; then :; else \
+	  command -v $(PYTHON) >/dev/null || { echo "make: no '$(PYTHON)' here; say make PYTHON=/path/to/python3.11" >&2; exit 2; }; \
+	  $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	    echo "make: pq needs Python 3.11 or newer and '$(PYTHON)' is older; say make PYTHON=/path/to/python3.11" >&2; exit 2; }; \
+	  echo "Creating $(VENV)"; $(PYTHON) -m venv --clear $(VENV); fi
+	@$(BIN)/python -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	  echo "make: the Python in $(VENV) is older than 3.11; remove $(VENV) and say make PYTHON=/path/to/python3.11" >&2; exit 2; }
+	@$(BIN)/python -m pip --version >/dev/null 2>&1 || $(BIN)/python -m ensurepip
+	@echo "Installing the locked packages into $(VENV)"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@touch $@
+
+setup: $(READY) ## make the environment in .venv from requirements.lock
+
+run: $(READY) ## run the main job: many quantiles at once, table and figure into runs/
+	$(BIN)/python -m pq.cli run $(MAIN_NOTEBOOK)
+
+test: ## everything that CI runs: lint, types, tests, doctests, proof checks, notebooks
+	@$(MAKE) --no-print-directory lint
+	@$(MAKE) --no-print-directory types
+	@$(MAKE) --no-print-directory unit
+	$(BIN)/python -m pytest -n $(WORKERS) proofs_checks
+	@$(MAKE) --no-print-directory nbval
+
+lint: $(READY) ## ruff: rules and format
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(READY) ## mypy on the package
+	$(BIN)/mypy
+
+unit: $(READY) ## tests of the software and the doctests
+	$(BIN)/python -m pytest -n $(WORKERS) tests pq
+
+checks: $(READY) ## check the paper's statements one by one and print a report
+	$(BIN)/python -m proofs_checks
+
+nbval: $(READY) ## run every notebook and compare each output with the stored one
+	$(BIN)/python -m pq.notebook check
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --nbval --nbval-current-env notebooks
+
+notebooks: $(READY) ## execute the notebooks anew from their sources and store the outputs
+	$(BIN)/python -m pq.notebook build $(NOTEBOOKS)
+
+lab: $(READY) ## open the notebooks in JupyterLab
+	$(BIN)/jupyter lab notebooks
+
+bench: $(READY) ## time the slow parts
+	$(BIN)/python -m pq.experiments.bench
+
+format: $(READY) ## let ruff mend what it can
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+lock: $(READY) ## derive requirements.lock from pyproject.toml
+	$(BIN)/uv pip compile pyproject.toml --quiet $(UPGRADE) --all-extras --universal --generate-hashes \
+	  --no-emit-index-url --no-header --no-annotate --output-file requirements.lock
+
+clean: ## remove caches and build outputs; keeps .venv and runs/
+	rm -rf build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -not -path './$(VENV)/*' -prune -exec rm -rf {} +
+	find . -name .ipynb_checkpoints -not -path './$(VENV)/*' -prune -exec rm -rf {} +
+	rm -f $(READY)

@@ -1,0 +1,65 @@
+"""The `pq` command. Each subcommand lives in a module of its own, imported when it is called."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import click
+
+# name of the command -> "module:function", a click command; its help line stands here so that listing imports nothing
+COMMANDS = {
+    "audit": ("pq.cli_audit:audit", "Look for the worst privacy loss between neighbouring data sets."),
+    "claims": ("pq.cli_claims:claims", "List the paper's statements with their verdicts."),
+    "release": ("pq.cli_release:release", "Release private quantiles of a column of a CSV file."),
+    "reproduce": ("pq.cli_reproduce:reproduce", "Rebuild a figure of the paper as a table."),
+    "run": ("pq.cli_run:run", "Run a notebook with other parameters."),
+}
+
+
+class LazyGroup(click.Group):
+    """A group whose commands are imported when they are needed; one whose module is absent is not listed."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return sorted(name for name, (target, _) in COMMANDS.items() if _module_file(target).exists())
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in self.list_commands(ctx):
+            return None
+        module, function = COMMANDS[cmd_name][0].split(":")
+        command: click.Command = getattr(import_module(module), function)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, COMMANDS[name][1]) for name in self.list_commands(ctx)])
+
+
+def _module_file(target: str) -> Path:
+    return Path(__file__).parent / (target.split(":")[0].rsplit(".", 1)[1] + ".py")
+
+
+def roots() -> list[Path]:
+    """Folders that may be the project's: the current one and those above it, then the one that holds this package."""
+    here = Path.cwd()
+    return [here, *here.parents, Path(__file__).resolve().parent.parent]
+
+
+def refuse(message: Any) -> click.UsageError:
+    """An error for something that the caller gave wrong: exit code 2."""
+    return click.UsageError(str(message))
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(version("pq"), prog_name="pq")
+def main() -> None:
+    """Private quantiles with the help of predictions.
+
+    Every release spends the epsilon that it is given; two releases of the same people's data spend the sum.
+    """
+
+
+if __name__ == "__main__":
+    main()

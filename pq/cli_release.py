@@ -1,0 +1,154 @@
+"""`pq release`: private quantiles of one column of a CSV file.
+
+What this command prints about the data is the released values and nothing else. The public arguments are tried on an empty
+column before the file is opened, and a cell that is no number counts as a missing record without a word, as does a row that
+is too short. The text of an error never shows the header: a file without one would show its first record.
+"""
+
+from __future__ import annotations
+
+import ast
+import csv
+import io
+import json
+import math
+from collections.abc import Iterator
+from typing import Any, BinaryIO
+
+import click
+
+import pq
+from pq.cli import refuse
+
+FAMILIES = ("Uniform", "Cauchy", "HalfCauchy", "Laplace", "Normal")
+LONGEST_CELL = (
+    2**31 - 1
+)  # characters; the csv module's own limit would make a long cell an error that tells of the data
+
+
+def parse_prior(text: str) -> Any:
+    """The prior that a text such as `cauchy(40, 20)` or `laplace(loc=40, scale=5)` names.
+
+    Parameters:
+        text: one of the families uniform, cauchy, halfcauchy, laplace, normal, in any case, with numbers as arguments.
+
+    Raises:
+        ValueError: the text is no such call, or the family refuses the numbers.
+
+    >>> parse_prior("cauchy(40, 20)") == pq.Cauchy(40.0, 20.0)
+    True
+    """
+    families = {name.lower(): name for name in FAMILIES}
+    try:
+        call = ast.parse(text.strip(), mode="eval").body
+    except (SyntaxError, ValueError, MemoryError, RecursionError):
+        call = None
+    if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name):
+        raise ValueError(f"prior {text!r} is not of the form name(number, ...), such as cauchy(40, 20)")
+    if call.func.id.lower() not in families:
+        raise ValueError(f"prior {text!r} is of no known family; there are: {', '.join(sorted(families))}")
+    positional = [_number_in(text, node) for node in call.args]
+    named = {str(keyword.arg): _number_in(text, keyword.value) for keyword in call.keywords}
+    try:
+        return getattr(pq, families[call.func.id.lower()])(*positional, **named)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"prior {text!r} is refused: {error}") from None
+
+
+def _number_in(text: str, node: ast.expr) -> float:
+    try:
+        value = ast.literal_eval(node)
+    except (ValueError, SyntaxError):
+        value = None
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise ValueError(f"prior {text!r} has an argument that is no number: {ast.unparse(node)}")
+    return float(value)
+
+
+def parse_quantiles(text: str) -> list[float]:
+    """The numbers of a comma-separated text; their range is the release's to judge.
+
+    >>> parse_quantiles("0.25, 0.5,0.75")
+    [0.25, 0.5, 0.75]
+    """
+    try:
+        return [float(part) for part in text.split(",")]
+    except ValueError:
+        raise ValueError(f"quantiles {text!r} are not numbers separated by commas") from None
+
+
+def read_column(stream: BinaryIO, name: str) -> list[float]:
+    """One column of a CSV file with a header row, a record for each later row; what is no number is NaN.
+
+    Raises:
+        ValueError: the header does not have that name exactly once (spaces around names do not count).
+    """
+    csv.field_size_limit(LONGEST_CELL)
+    rows = csv.reader(io.TextIOWrapper(stream, encoding="utf-8-sig", errors="replace", newline=""))
+    header = [cell.strip() for cell in next(rows, [])]
+    if header.count(name.strip()) != 1:
+        found = "no column" if name.strip() not in header else "more than one column"
+        raise ValueError(f"column: the header row has {found} named {name!r}")
+    place = header.index(name.strip())
+    return [_number(row[place]) if place < len(row) else math.nan for row in _rows(rows)]
+
+
+def _rows(reader: Iterator[list[str]]) -> Iterator[list[str]]:
+    """The rows, blank lines left out; one that the csv module refuses stands as an empty row."""
+    while True:
+        try:
+            row = next(reader)
+        except StopIteration:
+            return
+        except csv.Error:
+            yield []
+        else:
+            if row:
+                yield row
+
+
+def _number(cell: str) -> float:
+    try:
+        return math.nan if "_" in cell else float(cell)
+    except ValueError:
+        return math.nan
+
+
+@click.command()
+@click.argument("file", type=click.Path(exists=True, dir_okay=False, allow_dash=True))
+@click.option("--column", required=True, help="Name of the column in the header row.")
+@click.option("--quantiles", required=True, metavar="Q,...", help="Numbers in [0, 1], separated by commas.")
+@click.option("--epsilon", required=True, type=float, help="Total privacy budget of this call.")
+@click.option(
+    "--prior", "priors", required=True, multiple=True, metavar="NAME(...)",
+    help="Where the values are expected, from public knowledge: uniform(low, high), cauchy(loc, scale), "
+    "halfcauchy(scale), laplace(loc, scale) or normal(loc, scale). Once for all quantiles, or once for each.",
+)  # fmt: skip
+@click.option("--adjacency", type=click.Choice(["add-remove", "replace"]), default="add-remove", show_default=True)
+@click.option("--calibration", type=click.Choice(["sharp", "paper"]), default="sharp", show_default=True)
+@click.option("--adaptation", type=click.Choice(["conditional", "edge"]), default="conditional", show_default=True)
+@click.option("--arity", type=int, default=2, show_default=True, help="Children of a node of the tree.")
+@click.option("--budget-power", type=float, default=0.0, show_default=True, help="Decay of the budget over the levels.")
+@click.option("--grid", type=float, help="Release multiples of this step only; right for values that repeat.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def release(file: str, column: str, quantiles: str, priors: tuple[str, ...], as_json: bool, **settings: Any) -> None:
+    """Release private quantiles of a column of the CSV FILE, or of standard input for `-`.
+
+    Each row is one record; a cell that is no number counts as missing. Every call spends its epsilon anew.
+    """
+    try:
+        asked = parse_quantiles(quantiles)
+        chosen = [parse_prior(text) for text in priors]
+        settings["priors"] = chosen[0] if len(chosen) == 1 else chosen
+        pq.release([], asked, **settings)
+    except (ValueError, TypeError) as error:
+        raise refuse(error) from None
+    try:
+        with click.open_file(file, "rb") as stream:
+            values = read_column(stream, column)
+    except OSError as error:
+        raise click.ClickException(f"{file} cannot be read: {error.strerror}") from None
+    except ValueError as error:
+        raise refuse(error) from None
+    released = pq.release(values, asked, **settings)
+    click.echo(json.dumps(released.to_dict(), indent=2, default=str) if as_json else str(released))
