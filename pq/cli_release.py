@@ -1,8 +1,8 @@
 """`pq release`: private quantiles of one column of a CSV file.
 
-What this command prints about the data is the released values and nothing else. The public arguments are tried on an empty
-column before the file is opened, and a cell that is no number counts as a missing record without a word, as does a row that
-is too short. The text of an error never shows the header: a file without one would show its first record.
+What this command prints about the data is the released values and nothing else. The public arguments are tried on an
+empty column before the file is opened. A cell that is no number counts as a missing record without a word, as does a row
+that is too short. No error shows the header: in a file without one that would be its first record.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import io
 import json
 import math
 from collections.abc import Iterator
-from typing import Any, BinaryIO
+from typing import IO, Any
 
 import click
 
@@ -77,7 +77,7 @@ def parse_quantiles(text: str) -> list[float]:
         raise ValueError(f"quantiles {text!r} are not numbers separated by commas") from None
 
 
-def read_column(stream: BinaryIO, name: str) -> list[float]:
+def read_column(stream: IO[bytes], name: str) -> list[float]:
     """One column of a CSV file with a header row, a record for each later row; what is no number is NaN.
 
     Raises:

@@ -1,0 +1,14 @@
+"""Settings that all tests share."""
+
+from __future__ import annotations
+
+import os
+
+import hypothesis
+import matplotlib
+
+matplotlib.use("Agg")  # not through MPLBACKEND: the kernels that tests start would inherit that and show no figure
+
+hypothesis.settings.register_profile("ci", derandomize=True, deadline=None, max_examples=100, print_blob=True)
+hypothesis.settings.register_profile("thorough", deadline=None, max_examples=2000, print_blob=True)
+hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
