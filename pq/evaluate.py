@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from pq.column import Points, as_floats, sorted_values
+from pq.cells import Points
+from pq.column import as_floats, sorted_values
 from pq.exact import Number, budget_fraction, quantile_fraction, quantile_fractions, rank
 from pq.exponential import log_scores, log_sum
 from pq.priors import Prior
@@ -56,10 +57,10 @@ def log_psi(x: Any, q: Number, prior: Prior, epsilon: Number | None = None) -> f
     >>> round(log_psi([1.0, 2.0, 3.0, 4.0], 0.5, pq.Uniform(0, 10)), 6)
     -2.302585
     """
-    column = Points(sorted_values(x))
-    n = len(column.values)
+    data = sorted_values(x)
+    n = len(data)
     target = float(rank(quantile_fraction(q, "q"), n))
-    edges, low, high = column.cells(0, n, 0, n, (-math.inf, math.inf))
+    edges, low, high = Points(data).view(-math.inf, math.inf).cells(0, n, (-math.inf, math.inf))
     if epsilon is None:
         k = int(target)
         return float(prior.log_mass(float(edges[k]), float(edges[k + 1])))

@@ -21,19 +21,20 @@ from fractions import Fraction
 
 import numpy as np
 
-from pq.column import Array, Column
+from pq.cells import Column, View
+from pq.column import Array
 from pq.priors import Prior
 
 REACH = 48.0  # nats; e^-48 is below the resolution of a uniform draw
 
 
-def target_rank(relative: Fraction, n: int, calibration: str) -> float:
-    """The rank that a mechanism aims at among its node's n records: `floor(q n)` ("paper") or `q n` ("sharp").
+def target_rank(relative: Fraction, n: float, calibration: str) -> float:
+    """The rank that a mechanism aims at among a node's records of weight n: `floor(q n)` ("paper") or `q n` ("sharp").
 
     >>> target_rank(Fraction(29, 100), 100, "paper"), target_rank(Fraction(1, 3), 1, "sharp")
     (29.0, 0.3333333333333333)
     """
-    product = relative * n
+    product = relative * Fraction(n)
     return float(math.floor(product) if calibration == "paper" else product)
 
 
@@ -51,15 +52,13 @@ def log_sum(log_weights: Array) -> float:
 
 @dataclass(frozen=True)
 class Law:
-    """The law of one mechanism on one node of a column.
+    """The law of one mechanism at one node.
 
-    start, stop: the node's records in the column. low, high: its interval, in the column's units. target: rank aimed at.
-    rate: nats per rank, possibly infinite (all mass on the nearest cells that have any). edge: the adaptation of the prior.
+    column: what outputs mean. view: the node's records. low, high: its interval, in the column's units. target: rank aimed at. rate: nats per rank, possibly infinite (all mass on the nearest cells that have any). edge: the adaptation of the prior.
     """
 
     column: Column
-    start: int
-    stop: int
+    view: View
     low: float
     high: float
     prior: Prior
@@ -85,7 +84,7 @@ class Law:
 
     def log_weights(self, first: int, last: int) -> tuple[Array, Array]:
         """Edges (c + 1,) and log weights (c,) of the cells first..last, not normalised."""
-        edges, low, high = self.column.cells(self.start, self.stop, first, last, self.ends)
+        edges, low, high = self.view.cells(first, last, self.ends)
         log_mass = np.atleast_1d(self.prior.log_mass(edges[:-1], edges[1:]))
         scores = log_scores(low, high, self.target, self.rate)
         if math.isinf(self.rate):
@@ -104,11 +103,11 @@ class Law:
 
     def _choose(self, uniform: float) -> tuple[float, float]:
         """Edges of the cell whose share of the total weight covers `uniform`."""
-        start, stop, end = self.start, self.stop, self.column.last_cell(self.start, self.stop)
+        end = self.view.last_cell
         reach = 1.0 + REACH / self.rate if 0.0 < self.rate < math.inf else math.inf
         while True:
-            first = self.column.cell_at(start, stop, self.target - reach)
-            last = min(end, self.column.cell_at(start, stop, self.target + reach) + 1)
+            first = self.view.cell_at(self.target - reach)
+            last = min(end, self.view.cell_at(self.target + reach) + 1)
             edges, log_weights = self.log_weights(first, last)
             outside = self._log_outside(edges, first, last, end, reach)
             index = pick(log_weights, outside, uniform)
@@ -131,8 +130,8 @@ class Law:
         only = self.fallback
         if only is not None:
             return 0.0 if o == only else -math.inf
-        _, log_weights = self.log_weights(0, self.column.last_cell(self.start, self.stop))
-        low, high = (np.array([float(k)]) for k in self.column.ranks_of(self.start, self.stop, o))
+        _, log_weights = self.log_weights(0, self.view.last_cell)
+        low, high = (np.array([float(k)]) for k in self.view.ranks_of(o))
         score = float(log_scores(low, high, self.target, self.rate)[0])
         if math.isinf(self.rate):
             score = self._limit_score(score)
@@ -140,9 +139,7 @@ class Law:
 
     def _limit_score(self, score: float) -> float:
         """0 for the ranks nearest to the target among the cells that have mass, -inf for the others."""
-        edges, low, high = self.column.cells(
-            self.start, self.stop, 0, self.column.last_cell(self.start, self.stop), self.ends
-        )
+        edges, low, high = self.view.cells(0, self.view.last_cell, self.ends)
         has_mass = np.atleast_1d(self.prior.log_mass(edges[:-1], edges[1:])) > -math.inf
         best = np.max(log_scores(low, high, self.target, self.rate), initial=-math.inf, where=has_mass)
         return 0.0 if score >= best else -math.inf

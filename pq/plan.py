@@ -177,7 +177,14 @@ class Plan:
             bounds = (self.lower[j], self.upper[j])
             between = [_short(self.quantiles[b]) if b >= 0 else "-" for b in bounds]
             rows.append(
-                (_short(q), str(self.depths[j]), _short(self.relative[j]), _short(self.epsilons[j]), between[0], between[1])
+                (
+                    _short(q),
+                    str(self.depths[j]),
+                    _short(self.relative[j]),
+                    _short(self.epsilons[j]),
+                    between[0],
+                    between[1],
+                )
             )
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         return "\n".join([head, *("  ".join(c.rjust(w) for c, w in zip(row, widths, strict=True)) for row in rows)])
@@ -187,7 +194,9 @@ class Plan:
         for node in self.nodes:
             for child in node.children:
                 if child is not None:
-                    for i in (node.indices[0], node.indices[-1]) if child.low >= 0 and child.high >= 0 else node.indices:
+                    for i in (
+                        (node.indices[0], node.indices[-1]) if child.low >= 0 and child.high >= 0 else node.indices
+                    ):
                         if i in (child.low, child.high):
                             ax.plot(
                                 [float(self.distinct[i]), float(self.distinct[child.indices[0]])],

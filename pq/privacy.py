@@ -12,6 +12,12 @@ relative quantile `q` on a node with `n` points and utility `-|k - t|`, where `k
 
 A mechanism with budget `epsilon_i` and sensitivity `D` weighs an output by `exp(-epsilon_i / (2 D) * |k - t|)`. A record touches
 the mechanisms of one root-to-leaf path (two under *replace*), whose budgets sum to epsilon exactly; see `pq.plan`.
+
+On a grid a record may sit exactly at an output. With "sharp" calibration it then goes on to the nodes on both sides with half its
+weight each. A record of weight `w` moves `k - t` by at most `w D`, so it costs a node at most `w` times the node's budget; as the
+weights of a record on each level of the tree sum to at most one, its total cost is a convex combination of the budgets of paths, at
+most epsilon. (Under *replace*, below the root, a node's cost is at most the mean of what its budget costs either version of the
+record.) Floored targets jump by a whole rank however small the weight, so "paper" calibration drops such a record instead.
 """
 
 from __future__ import annotations

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
-from pq.column import Column, Lattice, OnNan, Points, from_units, grid_step, sorted_values
+from pq.cells import Column, Lattice, Points, grid_step
+from pq.column import OnNan, sorted_values
 from pq.exact import Number
 from pq.exponential import Law, target_rank
 from pq.plan import Node, Plan
 from pq.plan import plan as make_plan
 from pq.priors import Prior
 from pq.privacy import Adaptation, Adjacency, Calibration, check_choice
+
+
+Interval = tuple[float, float, float, float]  # low, high, and the shares of the records at low and at high
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,9 +72,7 @@ class Request:
     on_nan: str
 
     @classmethod
-    def of(
-        cls, quantiles: Any, *, priors: Any, adaptation: str, grid: Any, on_nan: str, **tree: Any
-    ) -> Request:
+    def of(cls, quantiles: Any, *, priors: Any, adaptation: str, grid: Any, on_nan: str, **tree: Any) -> Request:
         plan = make_plan(quantiles, **tree)
         check_choice(adaptation, Adaptation, "adaptation")
         check_choice(on_nan, OnNan, "on_nan")
@@ -80,16 +82,53 @@ class Request:
         values = sorted_values(x, self.on_nan)
         return Points(values) if self.step is None else Lattice.of(values, self.step)
 
-    def laws(self, column: Column, node: Node, low: float, high: float) -> list[Law]:
-        """The laws of a node's mechanisms, given the outputs that bound it."""
-        start, stop = column.inside(low, high)
-        n = column.count(start, stop)
+    def laws(self, column: Column, node: Node, interval: Interval) -> list[Law]:
+        """The laws of a node's mechanisms, given the earlier outputs that bound it."""
+        view = column.view(*interval)
         edge = self.adaptation == "edge"
-        mechanisms = [(self.priors[i], self.plan.mechanisms[i]) for i in node.indices]
         return [
-            Law(column, start, stop, low, high, prior, target_rank(m.relative, n, self.plan.calibration), m.rate, edge)
-            for prior, m in mechanisms
+            Law(
+                column,
+                view,
+                *interval[:2],
+                self.priors[i],
+                target_rank(m.relative, view.n, self.plan.calibration),
+                m.rate,
+                edge,
+            )
+            for i, m in ((i, self.plan.mechanisms[i]) for i in node.indices)
         ]
+
+    @property
+    def tie_share(self) -> float:
+        """What part of a record at an output goes on to the node on either side: half on a lattice, unless ranks are floored."""
+        return 0.5 if self.step is not None and self.plan.calibration == "sharp" else 0.0
+
+    def walk(self, column: Column, decide: Callable[[Node, list[Law]], list[float]]) -> None:
+        """Visit the nodes from the root down; `decide` gives a node's sorted outputs in the column's units."""
+        pending: list[tuple[Node, Interval]] = [(self.plan.root, (-math.inf, math.inf, 0.0, 0.0))]
+        while pending:
+            node, interval = pending.pop()
+            outputs = decide(node, self.laws(column, node, interval))
+            parts = split(interval, outputs, self.tie_share)
+            pending += [(child, part) for child, part in zip(node.children, parts, strict=False) if child is not None]
+
+
+def split(interval: Interval, outputs: Sequence[float], tie_share: float) -> list[Interval]:
+    """The intervals between a node's sorted outputs, with the shares of the records at each end that they hold.
+
+    A record at an output leaves `tie_share` of its weight in the node to the interval below that output and as much to the one
+    above; intervals of no width hold no records. So the weights of a record in all parts sum to at most its weight in the node.
+    """
+    low, high, low_share, high_share = interval
+
+    def weight(o: float) -> float:
+        return low_share if o == low else high_share if o == high else 1.0
+
+    bounds = (low, *outputs, high)
+    below = (low_share, *(tie_share * weight(o) for o in outputs))
+    above = (*(tie_share * weight(o) for o in outputs), high_share)
+    return list(zip(bounds[:-1], bounds[1:], below, above, strict=True))
 
 
 def _distinct_priors(priors: Any, plan: Plan) -> tuple[Prior, ...]:
@@ -97,7 +136,9 @@ def _distinct_priors(priors: Any, plan: Plan) -> tuple[Prior, ...]:
     m = len(plan.quantiles)
     each = [priors] * m if isinstance(priors, Prior) else priors
     if not isinstance(each, Sequence) or not all(isinstance(prior, Prior) for prior in each):
-        raise TypeError("priors must be a prior of pq (pq.from_scipy wraps a scipy.stats distribution) or a sequence of them")
+        raise TypeError(
+            "priors must be a prior of pq (pq.from_scipy wraps a scipy.stats distribution) or a sequence of them"
+        )
     if len(each) != m:
         raise ValueError(f"priors must be one prior or one per quantile: got {len(each)} for {m} quantiles")
     chosen: dict[int, Prior] = {}
@@ -111,11 +152,6 @@ def _generator(rng: Any) -> np.random.Generator:
     if isinstance(rng, (bool, str)):
         raise TypeError(f"rng must be a numpy.random.Generator, a seed or None, got {type(rng).__name__}")
     return np.random.default_rng(rng)
-
-
-def _bounds(node: Node, outputs: Sequence[float]) -> tuple[float, float]:
-    low = outputs[node.low] if node.low >= 0 else -math.inf
-    return low, outputs[node.high] if node.high >= 0 else math.inf
 
 
 def release(
@@ -176,16 +212,17 @@ def release(
 
 
 def _run(request: Request, column: Column, uniforms: list[list[float]]) -> list[float]:
-    """Walk the plan from the root; the output of each distinct quantile, in the data's units."""
+    """The output of each distinct quantile, in the units of the data."""
     outputs = [0.0] * len(request.plan.distinct)
-    for node in request.plan.nodes:
-        laws = request.laws(column, node, *_bounds(node, outputs))
+
+    def decide(node: Node, laws: list[Law]) -> list[float]:
         drawn = sorted(law.draw(*uniforms[i]) for law, i in zip(laws, node.indices, strict=True))
         for i, o in zip(node.indices, drawn, strict=True):
-            outputs[i] = o
-    if request.step is None:
-        return outputs
-    return [float(from_units(o, request.step)) for o in outputs]
+            outputs[i] = column.value(o)
+        return drawn
+
+    request.walk(column, decide)
+    return outputs
 
 
 def _result(request: Request, values: Any) -> Release:
@@ -255,14 +292,15 @@ def _log_density(request: Request, column: Column, values: Any) -> float:
     outputs = _distinct_outputs(request, column, values)
     if outputs is None:
         return -math.inf
-    total = 0.0
-    for node in request.plan.nodes:
+    terms: list[float] = []
+
+    def decide(node: Node, laws: list[Law]) -> list[float]:
         mine = [outputs[i] for i in node.indices]
-        if any(a > b for a, b in zip(mine, mine[1:], strict=False)):
-            return -math.inf
-        laws = request.laws(column, node, *_bounds(node, outputs))
-        total += _log_sorted(laws, mine)
-    return total
+        terms.append(_log_sorted(laws, mine) if mine == sorted(mine) else -math.inf)
+        return sorted(mine)
+
+    request.walk(column, decide)
+    return sum(terms)
 
 
 def _distinct_outputs(request: Request, column: Column, values: Any) -> list[float] | None:
@@ -272,7 +310,7 @@ def _distinct_outputs(request: Request, column: Column, values: Any) -> list[flo
         o = column.output(value)
         if outputs.setdefault(position, o) != o:
             return None
-        if request.step is not None and float(from_units(o, request.step)) != value:
+        if column.value(o) != value:
             return None
     return [outputs[i] for i in range(len(outputs))]
 

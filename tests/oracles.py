@@ -17,9 +17,7 @@ Cdf = Callable[[float], float]
 def weights(points: Sequence[float], ends: tuple[float, float], cdf: Cdf, target: float, rate: float) -> list[float]:
     """exp(-rate |k - target|) mu(I_k) for each of the n + 1 intervals between the points."""
     edges = [ends[0], *points, ends[1]]
-    return [
-        math.exp(-rate * abs(k - target)) * (cdf(edges[k + 1]) - cdf(edges[k])) for k in range(len(points) + 1)
-    ]
+    return [math.exp(-rate * abs(k - target)) * (cdf(edges[k + 1]) - cdf(edges[k])) for k in range(len(points) + 1)]
 
 
 def release(
@@ -115,5 +113,3 @@ def neighbours(x: Sequence[float], values: Sequence[float], replace: bool) -> It
     else:
         yield from (list(x[:k]) + list(x[k + 1 :]) for k in range(len(x)))
         yield from (sorted([*x, v]) for v in values)
-
-

@@ -1,0 +1,228 @@
+"""What a mechanism sees of a column at a node: cells of outputs that have the same records below (Section 3.1).
+
+A *column* is the whole of the data, a *view* its part in a node's interval. Both come in two kinds: `Points` releases real numbers,
+`Lattice` the multiples of a public step, to which the records are rounded too.
+
+A node holds the records strictly inside its interval. On a lattice an earlier output, which bounds the interval, may itself be
+the value of many records; a `share` of each of those goes on to the node on either side, as a record of that weight. The shares of
+a record sum to at most one, which keeps its total privacy loss within the budget of a path; see `pq.privacy`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from pq.column import Array
+from pq.exact import decimal_fraction
+
+LATTICE_END = 2.0**53  # beyond it, neighbouring multiples of the step are no longer told apart
+
+
+class View(Protocol):
+    """A node's records, of total weight `n`, as cells of outputs numbered from 0 to `last_cell`.
+
+    `cells` gives the edges (c + 1,) of cells first..last in the units of the data, and the smallest and largest rank (c,) that
+    their outputs stand for; `ends` are the outermost edges. `cell_at(rank)` is a cell such that all cells before it are of ranks
+    below, and all cells from the next but one on of ranks above. `ranks_of(o)` are the ranks of one output.
+    """
+
+    @property
+    def n(self) -> float: ...
+    @property
+    def last_cell(self) -> int: ...
+    def cell_at(self, rank: float) -> int: ...
+    def cells(self, first: int, last: int, ends: tuple[float, float]) -> tuple[Array, Array, Array]: ...
+    def ranks_of(self, o: float) -> tuple[float, float]: ...
+
+
+class Column(Protocol):
+    """All records of a column, and its outputs in the column's own units.
+
+    `output` brings a value in the units of the data to the output that it becomes, `value` is its inverse, `edges_of` the interval of
+    values that become an output in [low, high].
+    """
+
+    step: Fraction | None
+
+    def view(self, low: float, high: float, low_share: float, high_share: float) -> View: ...
+    def output(self, value: float) -> float: ...
+    def value(self, o: float) -> float: ...
+    def edges_of(self, low: float, high: float) -> tuple[float, float]: ...
+
+
+def _inside(values: Array, low: float, high: float) -> tuple[int, int]:
+    """Slice of the sorted values that lie strictly between two outputs."""
+    start = int(np.searchsorted(values, low, side="right"))
+    return start, max(start, int(np.searchsorted(values, high, side="left")))
+
+
+@dataclass(frozen=True)
+class Points:
+    """A column whose outputs are real numbers: the cells are `(x_k, x_{k+1}]`, and ties make cells of no width."""
+
+    values: Array
+    step: None = None
+
+    def view(self, low: float, high: float, low_share: float = 0.0, high_share: float = 0.0) -> PointsView:
+        return PointsView(self.values[slice(*_inside(self.values, low, high))])
+
+    def output(self, value: float) -> float:
+        return value
+
+    def value(self, o: float) -> float:
+        return o
+
+    def edges_of(self, low: float, high: float) -> tuple[float, float]:
+        return low, high
+
+
+@dataclass(frozen=True)
+class PointsView:
+    """The records strictly inside a node's interval."""
+
+    values: Array
+
+    @property
+    def n(self) -> float:
+        return len(self.values)
+
+    @property
+    def last_cell(self) -> int:
+        return len(self.values)
+
+    def cell_at(self, rank: float) -> int:
+        return int(min(max(rank, 0.0), float(len(self.values))))
+
+    def cells(self, first: int, last: int, ends: tuple[float, float]) -> tuple[Array, Array, Array]:
+        edges = np.empty(last - first + 2)
+        left, right = int(first == 0), int(last == len(self.values))
+        edges[left : len(edges) - right] = self.values[first - 1 + left : last + 1 - right]
+        if left:
+            edges[0] = ends[0]
+        if right:
+            edges[-1] = ends[1]
+        ranks = np.arange(first, last + 1, dtype=np.float64)
+        return edges, ranks, ranks
+
+    def ranks_of(self, o: float) -> tuple[float, float]:
+        k = float(np.searchsorted(self.values, o, side="left"))
+        return k, k
+
+
+@dataclass(frozen=True)
+class Lattice:
+    """A column whose outputs are the multiples of a step; values and outputs are in units of the step."""
+
+    values: Array  # distinct
+    before: npt.NDArray[np.int64]  # records before each value, and n
+    step: Fraction
+
+    @classmethod
+    def of(cls, values: Array, step: Fraction) -> Lattice:
+        """Round sorted records to the nearest multiple of the step."""
+        units = np.clip(np.rint(to_units(values, step)), -LATTICE_END, LATTICE_END)
+        is_first = np.empty(len(units), dtype=bool)
+        is_first[:1] = True
+        np.not_equal(units[1:], units[:-1], out=is_first[1:])
+        starts = np.flatnonzero(is_first)
+        return cls(units[starts], np.append(starts, len(units)), step)
+
+    def view(self, low: float, high: float, low_share: float, high_share: float) -> LatticeView:
+        if low == high:  # the output is decided; no record can matter
+            return LatticeView(np.empty(0), np.zeros(1), self.step)
+        start, stop = _inside(self.values, low, high)
+        low_weight, high_weight = low_share * self._held(low), high_share * self._held(high)
+        low_held, high_held = low_weight > 0, high_weight > 0
+        first, last = start - low_held, stop + high_held
+        ranks = self.before[first : last + 1] - (self.before[start] - low_weight)
+        ranks[0] = 0.0
+        ranks[-1] = low_weight + float(self.before[stop] - self.before[start]) + high_weight
+        return LatticeView(self.values[first:last], ranks, self.step, low_held, high_held)
+
+    def _held(self, o: float) -> int:
+        """Number of records at an output."""
+        first, last = (int(np.searchsorted(self.values, o, side=side)) for side in ("left", "right"))  # type: ignore[call-overload]
+        return int(self.before[last] - self.before[first])
+
+    def output(self, value: float) -> float:
+        return min(max(float(np.rint(to_units(value, self.step))), -LATTICE_END), LATTICE_END)
+
+    def value(self, o: float) -> float:
+        return float(from_units(o, self.step))
+
+    def edges_of(self, low: float, high: float) -> tuple[float, float]:
+        return from_units(low - 0.5, self.step), from_units(high + 0.5, self.step)
+
+
+@dataclass(frozen=True)
+class LatticeView:
+    """The values that a node's records hold, in units of the step, and the ranks of the gaps before, between and after them.
+
+    The cells alternate: a run of multiples that no record holds, then one multiple that some do, and so on. A held value stands
+    for all ranks from the records below it to those at or below it.
+    """
+
+    values: Array  # (d,)
+    ranks: Array  # (d + 1,)
+    step: Fraction
+    low_held: bool = False  # whether the first value is the lower end of the interval
+    high_held: bool = False
+
+    @property
+    def n(self) -> float:
+        return float(self.ranks[-1])
+
+    @property
+    def last_cell(self) -> int:
+        return 2 * len(self.values)
+
+    def cell_at(self, rank: float) -> int:
+        return 2 * max(0, int(np.searchsorted(self.ranks, rank, side="right")) - 1)
+
+    def cells(self, first: int, last: int, ends: tuple[float, float]) -> tuple[Array, Array, Array]:
+        one, other = first // 2, (last + 1) // 2  # build runs one..other and the values held between them, then trim
+        held = self.values[one:other]
+        edges = np.empty(2 * len(held) + 2)
+        edges[1:-1:2] = held - 0.5
+        edges[2:-1:2] = held + 0.5
+        edges[0] = self.values[one - 1] + 0.5 if one > 0 else -np.inf
+        edges[-1] = self.values[other] - 0.5 if other < len(self.values) else np.inf
+        edges = np.clip(from_units(edges, self.step), *ends)
+        low = np.repeat(self.ranks[one : other + 1], 2)[:-1]
+        high = low.copy()
+        high[1::2] = self.ranks[one + 1 : other + 1]
+        if self.low_held and one == 0:  # prior mass beyond the interval, if any, counts for the value on its end
+            edges[:2] = ends[0]
+        if self.high_held and other == len(self.values):
+            edges[-2:] = ends[1]
+        skip, keep = first - 2 * one, last - 2 * one + 1
+        return edges[skip : keep + 1], low[skip:keep], high[skip:keep]
+
+    def ranks_of(self, o: float) -> tuple[float, float]:
+        first, last = (int(np.searchsorted(self.values, o, side=side)) for side in ("left", "right"))  # type: ignore[call-overload]
+        return float(self.ranks[first]), float(self.ranks[last])
+
+
+def to_units(values: Any, step: Fraction) -> Any:
+    """Values in units of the step, not yet rounded."""
+    return values * float(step.denominator) / float(step.numerator)
+
+
+def from_units(units: Any, step: Fraction) -> Any:
+    """Multiples of the step as the float64 nearest to their decimal value: 3 units of 0.1 are 0.3."""
+    return units * float(step.numerator) / float(step.denominator)
+
+
+def grid_step(grid: Any) -> Fraction | None:
+    """The step of a public output grid as an exact rational, or None; raises naming grid."""
+    if grid is None:
+        return None
+    step = decimal_fraction(grid, "grid")
+    if step <= 0:
+        raise ValueError(f"grid must be positive, got {grid}")
+    return step
