@@ -1,0 +1,143 @@
+"""COCOB-Backprop: descent without learning rates, by coin betting (Orabona and Tommasi, 2017).
+
+The paper fits and updates its Laplace priors with it (Sections 5.2 and 5.3, Appendix C.2).  Each coordinate is a gambler
+who bets on the sign of the next gradient; its distance from the start is the stake.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["COCOB"]
+
+FloatArray = npt.NDArray[np.float64]
+
+
+class COCOB:
+    """COCOB-Backprop, one gambler per coordinate, guarded against gradients that would break it.
+
+    Paper: Appendix C.2; the algorithm is Algorithm 2 of Orabona and Tommasi (2017).
+
+    Parameters:
+        initial: starting point, any shape; finite.
+        scale: positive, broadcasts; what counts as a short way for each coordinate, in its unit (the first steps have
+            length ``scale / alpha``).  Expressing ``initial`` and ``scale`` in another unit changes nothing else.
+        alpha: at least 1; how cautious the first steps are.
+        lower, upper: bounds of the predictions, broadcast.  A gradient that pushes an iterate further out of its
+            bounds is not counted (the one-dimensional case of the reduction of Cutkosky and Orabona, 2018).
+        patience, outlier_ratio: see below; ``outlier_ratio = inf`` is the algorithm without guards.
+
+    Guards.  A coordinate stays at its start until its first gradient that is not zero (the formula is 0/0 there).  A
+    gradient that is not finite counts as zero.  The algorithm measures every gradient by the largest so far, so that
+    one freak would freeze its coordinate for as many steps as it is larger than the others:
+
+    - a gradient more than ``outlier_ratio`` times the largest of at least ``patience`` earlier ones counts as twice
+      that largest (if it was no freak, the largest doubles with every step until it fits);
+    - a largest gradient among the first ``patience`` that turns out more than ``outlier_ratio`` times the mean of the
+      ``patience`` gradients after it is forgotten, with all before it.
+
+    Neither happens on losses whose gradients vary by less, and there the path is the published algorithm's.
+
+    Raises ``ValueError`` naming the argument that is out of range, and for a gradient of another shape.
+
+    >>> learner = COCOB([0.0])
+    >>> for _ in range(200):
+    ...     learner.update(np.sign(learner.point - 3.0))
+    >>> abs(float(learner.point[0]) - 3.0) < 0.5
+    True
+    """
+
+    def __init__(
+        self,
+        initial: npt.ArrayLike,
+        *,
+        scale: npt.ArrayLike = 1.0,
+        alpha: float = 100.0,
+        lower: npt.ArrayLike = -np.inf,
+        upper: npt.ArrayLike = np.inf,
+        patience: int = 20,
+        outlier_ratio: float = 100.0,
+    ) -> None:
+        self._initial = np.array(initial, dtype=np.float64)
+        shape = self._initial.shape
+        self._scale = np.broadcast_to(np.asarray(scale, dtype=np.float64), shape)
+        self._lower = np.broadcast_to(np.asarray(lower, dtype=np.float64), shape)
+        self._upper = np.broadcast_to(np.asarray(upper, dtype=np.float64), shape)
+        if not np.all(np.isfinite(self._initial)):
+            raise ValueError("initial must be finite")
+        if not np.all((self._scale > 0) & np.isfinite(self._scale)):
+            raise ValueError("scale must be positive and finite")
+        if not alpha >= 1:
+            raise ValueError("alpha must be at least 1")
+        if not np.all(self._lower <= self._upper):
+            raise ValueError("lower must not exceed upper")
+        if patience < 1:
+            raise ValueError("patience must be at least 1")
+        if not outlier_ratio > 1:
+            raise ValueError("outlier_ratio must exceed 1")
+        self._alpha, self._patience, self._ratio = float(alpha), int(patience), float(outlier_ratio)
+        self._iterate = self._initial.copy()
+        self._state = _Bets(shape)  # since the start
+        self._tail = _Bets(shape)  # since the gradient that set the largest
+        self._trial = np.zeros(shape, dtype=bool)  # the largest is recent and early, and may yet be forgotten
+
+    @property
+    def point(self) -> FloatArray:
+        """The current prediction, within the bounds."""
+        return np.clip(self._iterate, self._lower, self._upper)
+
+    def update(self, gradient: npt.ArrayLike) -> None:
+        """Take the gradient of the loss at ``point``."""
+        slope = np.asarray(gradient, dtype=np.float64)
+        if slope.shape != self._initial.shape:
+            raise ValueError(f"gradient must have shape {self._initial.shape}, got {slope.shape}")
+        with np.errstate(all="ignore"):
+            coin = -slope * self._scale
+            outward = (self._iterate - self.point) * coin > 0
+            coin = np.where(np.isfinite(coin) & ~outward, coin, 0.0)
+            state = self._state
+            freak = (state.count >= self._patience) & (np.abs(coin) > self._ratio * state.largest)
+            coin = np.where(freak, np.copysign(2.0 * state.largest, coin), coin)
+            self._play(coin, (self._iterate - self._initial) / self._scale)
+            self._iterate = self._initial + self._scale * self._state.stake(self._alpha)
+
+    def _play(self, coin: FloatArray, distance: FloatArray) -> None:
+        state, tail = self._state, self._tail
+        record = np.abs(coin) > state.largest
+        self._trial = np.where(record, state.count < self._patience, self._trial)
+        state.add(coin, distance)
+        tail.add(coin, distance)
+        tail.clear(record)
+        due = self._trial & (tail.count >= self._patience)
+        if np.any(due):
+            state.replace(due & (self._ratio * tail.total < tail.count * state.largest), tail)
+            self._trial = self._trial & ~due
+
+
+class _Bets:
+    """The five running numbers of the algorithm, and the count of gradients that were not zero."""
+
+    def __init__(self, shape: tuple[int, ...]) -> None:
+        self.largest, self.total, self.reward, self.sum = (np.zeros(shape) for _ in range(4))
+        self.count = np.zeros(shape, dtype=np.int64)
+
+    def add(self, coin: FloatArray, distance: FloatArray) -> None:
+        size = np.abs(coin)
+        self.largest = np.maximum(self.largest, size)
+        self.total = self.total + size
+        self.reward = np.maximum(self.reward + distance * coin, 0.0)
+        self.sum = self.sum + coin
+        self.count = self.count + (size > 0)
+
+    def clear(self, where: npt.NDArray[np.bool_]) -> None:
+        self.replace(where, _Bets(where.shape))
+
+    def replace(self, where: npt.NDArray[np.bool_], other: _Bets) -> None:
+        for name in ("largest", "total", "reward", "sum", "count"):
+            setattr(self, name, np.where(where, getattr(other, name), getattr(self, name)))
+
+    def stake(self, alpha: float) -> FloatArray:
+        largest = np.where(self.largest > 0, self.largest, 1.0)
+        fraction = self.sum / (largest * np.maximum(self.total + largest, alpha * largest))
+        return fraction * (self.largest + self.reward)
