@@ -1,0 +1,7 @@
+"""One function for each guarantee of the paper, in its printed and its corrected form."""
+
+from pq.bounds import learning, quantiles
+from pq.bounds.learning import *  # noqa: F403
+from pq.bounds.quantiles import *  # noqa: F403
+
+__all__ = [*quantiles.__all__, *learning.__all__]
