@@ -573,7 +573,7 @@ def thm_sequential(
     >>> common = dict(quantiles=1, features=6000, feature_bound=100.0, weight_bound=1.0, data_bound=6e5, scale_min=0.01,
     ...               scale_max=0.01, epsilon=1.0, delta=1e-6, beta=0.1)
     >>> [round(thm_sequential(1, version=v, **common)) for v in ("paper", "corrected")]  # one step can cost 6e7
-    [55875862, 84852814]
+    [55707343, 84852814]
     """
     _check(version, steps=steps, quantiles=quantiles, features=features, feature_bound=feature_bound)
     _check(version, weight_bound=weight_bound, data_bound=data_bound, scale_min=scale_min, epsilon=epsilon)
