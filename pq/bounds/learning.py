@@ -242,8 +242,10 @@ def thm_quantile_regret(
     """Return the regret bound for learning piecewise-constant priors privately, with its step size.
 
     Paper: ``thm:quantile-regret``.  "paper" gives the printed bound and the printed step size, which do not belong
-    together; "corrected" mixes the comparator just enough to be gamma-robust, has no factor m on the discretisation
-    and takes the minimising step size and the sharper sensitivity.
+    together.  "corrected" mixes the comparator just enough to be gamma-robust and is sharper in m, in three places:
+    no factor m on the discretisation, the sensitivity of ``lem_refined_sensitivity``, and strong convexity in the
+    norm sqrt(sum_i |W_i|_1^2), which puts m where the paper has m^2.  The step size is that of the regulariser
+    m <W, log W> in both versions, for the update W ~ exp(-eta g / m).
 
     Parameters: ``steps`` T; ``cells`` d >= 2; ``robustness`` gamma in (0, 1/2] or at most ``mixture``; ``quantiles``
     m; ``epsilon`` the largest budget of a mechanism; ``noise`` sigma; ``beta`` failure probability; ``mixture``
@@ -274,11 +276,11 @@ def thm_quantile_regret(
         return QuantileRegret(regret, eta, noise)
     added = max(robustness - mixture, 0.0) / (1 - mixture) if mixture < 1 else 0.0
     moved = lem_refined_sensitivity(epsilon, cells, robustness, quantiles=m)
-    gauss = math.sqrt(2 * math.log(2 * m * cells))
+    gauss = math.sqrt(2 * m * math.log(2 * cells))
     slope = steps * scale * (scale + (gauss + confidence) * noise * moved * math.sqrt(steps.bit_length() - 1))
-    spread = m * m * math.log(cells)
-    learning = 2 * math.sqrt(spread * slope)
-    return QuantileRegret(smooth / 6 - steps * math.log1p(-added) + learning, math.sqrt(spread / slope), noise)
+    spread = m * math.log(cells)
+    regret = smooth / 6 - steps * math.log1p(-added) + 2 * math.sqrt(spread * slope)
+    return QuantileRegret(regret, m * math.sqrt(spread / slope), noise)
 
 
 def cor_quantile_regret(
@@ -297,9 +299,10 @@ def cor_quantile_regret(
     """Return the settings of d and gamma for a class of comparators, with the leading term of the regret.
 
     Paper: ``cor:quantile-regret`` and its settings; the printed d multiplies by ``noise_factor`` where it must divide.
+    The printed rates have m where "corrected" has sqrt(m), see ``thm_quantile_regret``.
 
-    Parameters: ``case`` the class; ``steps`` T; ``quantiles`` m; ``noise_factor`` X = 1 + min(1, e)/epsilon' (or the
-    whole factor under the root of ``thm:quantile-regret``); ``cells`` d of a discrete class; ``mixture`` lambda of a
+    Parameters: ``case`` the class; ``steps`` T; ``quantiles`` m; ``noise_factor`` X, the factor 1 + noise under the
+    root of ``thm:quantile-regret``, in the paper 1 + min(1, e)/epsilon'; ``cells`` d of a discrete class; ``mixture`` lambda of a
     robust class; ``lipschitz`` V, ``width`` b - a and ``separation`` of a Lipschitz class.
 
     Returns d, gamma (never above 1/2) and the rate with logarithms and constants left out.  Raises ``ValueError``.
@@ -312,15 +315,15 @@ def cor_quantile_regret(
         raise ValueError("case must be one of the four classes of the corollary")
     if case.startswith("robust") and not 0 < mixture <= 1:
         raise ValueError("mixture must be in (0, 1]")
-    m, x, t = quantiles, noise_factor, float(steps)
+    x, t = noise_factor, float(steps)
+    m = float(quantiles) if version == "paper" else math.sqrt(quantiles)
     ratio = lipschitz * width**3 / separation
+    # The printed discretisation error has a factor m, and with the printed d the learning error has X^3/4, not X^1/4.
+    share, power = (ratio * m * m, 0.75) if version == "paper" else (ratio * m, 0.25)
     if case.endswith("lipschitz"):
         _check(version, lipschitz=lipschitz, width=width, separation=separation)
-        fine = ratio / m * math.sqrt(t / x) if version == "corrected" else ratio * math.sqrt(t * x)
+        fine = ratio * math.sqrt(t * x) if version == "paper" else ratio / m * math.sqrt(t / x)
         cells = max(2, math.ceil(math.sqrt(fine)))
-    # With the printed d, the term that grows with d takes the larger power of the noise factor.
-    power = 0.25 if version == "corrected" else 0.75
-    share = ratio * m if version == "corrected" else ratio * m * m
     if case == "robust-discrete":
         return Settings(cells, min(mixture, 0.5), cells * m / mixture * math.sqrt(x * t))
     if case == "robust-lipschitz":

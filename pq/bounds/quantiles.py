@@ -186,7 +186,7 @@ def lem_error(relative: Fraction | None = None, *, rounded: bool = True, version
     always (for None the inequality with slack 2 is strict).
 
     >>> lem_error(Fraction(1, 2)), lem_error(Fraction(3, 8)), lem_error(Fraction(1, 8)), lem_error()
-    (Fraction(1, 1), Fraction(13, 8), Fraction(7, 4), Fraction(2, 1))
+    (Fraction(1, 1), Fraction(7, 4), Fraction(7, 4), Fraction(2, 1))
     """
     _check(version)
     if version == "paper" or not rounded:
@@ -196,8 +196,7 @@ def lem_error(relative: Fraction | None = None, *, rounded: bool = True, version
     relative = Fraction(relative)
     if not 0 < relative < 1:
         raise ValueError(f"relative must be inside (0, 1), got {relative}")
-    least = min(relative, 1 - relative)
-    return max(Fraction(1), 2 - max(least, Fraction(2, relative.denominator)))
+    return 2 - Fraction(2, relative.denominator)
 
 
 def lem_empirical(
