@@ -1,7 +1,7 @@
 """`pq release`: private quantiles of one column of a CSV file.
 
 What this command prints about the data is the released values and nothing else. The public arguments are tried on an
-empty column before the file is opened. A cell that is no number counts as a missing record without a word, as does a row
+empty column before the file is opened. A cell that is no number counts as a missing record without a word, like a row
 that is too short. No error shows the header: in a file without one that would be its first record.
 """
 
@@ -12,8 +12,10 @@ import csv
 import io
 import json
 import math
+import sys
 from collections.abc import Iterator
-from typing import IO, Any
+from pathlib import Path
+from typing import Any
 
 import click
 
@@ -77,14 +79,14 @@ def parse_quantiles(text: str) -> list[float]:
         raise ValueError(f"quantiles {text!r} are not numbers separated by commas") from None
 
 
-def read_column(stream: IO[bytes], name: str) -> list[float]:
-    """One column of a CSV file with a header row, a record for each later row; what is no number is NaN.
+def read_column(content: bytes, name: str) -> list[float]:
+    """One column of a CSV file's content with a header row, a record for each later row; what is no number is NaN.
 
     Raises:
         ValueError: the header does not have that name exactly once (spaces around names do not count).
     """
     csv.field_size_limit(LONGEST_CELL)
-    rows = csv.reader(io.TextIOWrapper(stream, encoding="utf-8-sig", errors="replace", newline=""))
+    rows = csv.reader(io.StringIO(content.decode("utf-8-sig", errors="replace"), newline=""))
     header = [cell.strip() for cell in next(rows, [])]
     if header.count(name.strip()) != 1:
         found = "no column" if name.strip() not in header else "more than one column"
@@ -144,8 +146,8 @@ def release(file: str, column: str, quantiles: str, priors: tuple[str, ...], as_
     except (ValueError, TypeError) as error:
         raise refuse(error) from None
     try:
-        with click.open_file(file, "rb") as stream:
-            values = read_column(stream, column)
+        content = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
+        values = read_column(content, column)
     except OSError as error:
         raise click.ClickException(f"{file} cannot be read: {error.strerror}") from None
     except ValueError as error:

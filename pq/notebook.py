@@ -90,7 +90,7 @@ def check(notebook: Notebook) -> list[str]:
 
     The kernel is `python3`; one code cell is tagged `parameters` and holds only literals; the next code cell is tagged
     `validate`; no later cell overrules a parameter; nothing is exempted from the comparison of outputs; no code cell is
-    empty.
+    empty or ends in a semicolon (nbval runs cells without history, where that hides nothing).
     """
     problems = []
     kernel = notebook.metadata.get("kernelspec", {}).get("name")
@@ -116,6 +116,10 @@ def check(notebook: Notebook) -> list[str]:
         }
         if (marks | {tag.lower() for tag in tags(cell)}) & NBVAL_MARKS:
             problems.append(f"code cell {index} is exempted from the comparison of outputs")
+        if cell.source.rstrip().endswith(";"):
+            problems.append(
+                f"code cell {index} ends in ';', which hides its value in some runs only: give the value a name"
+            )
         if not cell.source.strip():
             problems.append(f"code cell {index} is empty")
     return problems
