@@ -302,8 +302,8 @@ def cor_quantile_regret(
     The printed rates have m where "corrected" has sqrt(m), see ``thm_quantile_regret``.
 
     Parameters: ``case`` the class; ``steps`` T; ``quantiles`` m; ``noise_factor`` X, the factor 1 + noise under the
-    root of ``thm:quantile-regret``, in the paper 1 + min(1, e)/epsilon'; ``cells`` d of a discrete class; ``mixture`` lambda of a
-    robust class; ``lipschitz`` V, ``width`` b - a and ``separation`` of a Lipschitz class.
+    root of ``thm:quantile-regret``, in the paper 1 + min(1, e)/epsilon'; ``cells`` d of a discrete class; ``mixture``
+    lambda of a robust class; ``lipschitz`` V, ``width`` b - a and ``separation`` of a Lipschitz class.
 
     Returns d, gamma (never above 1/2) and the rate with logarithms and constants left out.  Raises ``ValueError``.
 
