@@ -1,7 +1,7 @@
-"""COCOB-Backprop: descent without learning rates, by coin betting (Orabona and Tommasi, 2017).
+"""COCOB-Backprop: descent without learning rates, by coin betting (Orabona and Tommasi 2017).
 
-The paper fits and updates its Laplace priors with it (Sections 5.2 and 5.3, Appendix C.2).  Each coordinate is a gambler
-who bets on the sign of the next gradient; its distance from the start is the stake.
+The paper fits and updates its Laplace priors with it (Sections 5.2 and 5.3, Appendix C.2).  Each coordinate gambles
+on the sign of the next gradient; its distance from the start is the stake.
 """
 
 from __future__ import annotations
@@ -77,7 +77,8 @@ class COCOB:
         if not outlier_ratio > 1:
             raise ValueError("outlier_ratio must exceed 1")
         self._alpha, self._patience, self._ratio = float(alpha), int(patience), float(outlier_ratio)
-        self._iterate = self._initial.copy()
+        self._iterate = self._initial
+        self._point = np.clip(self._initial, self._lower, self._upper)
         self._state = _Bets(shape)  # since the start
         self._tail = _Bets(shape)  # since the gradient that set the largest
         self._trial = np.zeros(shape, dtype=bool)  # the largest is recent and early, and may yet be forgotten
@@ -85,7 +86,7 @@ class COCOB:
     @property
     def point(self) -> FloatArray:
         """The current prediction, within the bounds."""
-        return np.clip(self._iterate, self._lower, self._upper)
+        return self._point.copy()
 
     def update(self, gradient: npt.ArrayLike) -> None:
         """Take the gradient of the loss at ``point``."""
@@ -94,25 +95,31 @@ class COCOB:
             raise ValueError(f"gradient must have shape {self._initial.shape}, got {slope.shape}")
         with np.errstate(all="ignore"):
             coin = -slope * self._scale
-            outward = (self._iterate - self.point) * coin > 0
+            outward = (self._iterate - self._point) * coin > 0
             coin = np.where(np.isfinite(coin) & ~outward, coin, 0.0)
             state = self._state
-            freak = (state.count >= self._patience) & (np.abs(coin) > self._ratio * state.largest)
-            coin = np.where(freak, np.copysign(2.0 * state.largest, coin), coin)
+            freak = (np.abs(coin) > self._ratio * state.largest) & (state.count >= self._patience)
+            if freak.any():
+                coin = np.where(freak, np.copysign(2.0 * state.largest, coin), coin)
             self._play(coin, (self._iterate - self._initial) / self._scale)
-            self._iterate = self._initial + self._scale * self._state.stake(self._alpha)
+            self._iterate = self._initial + self._scale * state.stake(self._alpha)
+            self._point = np.minimum(np.maximum(self._iterate, self._lower), self._upper)
 
     def _play(self, coin: FloatArray, distance: FloatArray) -> None:
         state, tail = self._state, self._tail
         record = np.abs(coin) > state.largest
-        self._trial = np.where(record, state.count < self._patience, self._trial)
+        records = bool(record.any())
+        if records:
+            self._trial = np.where(record, state.count < self._patience, self._trial)
         state.add(coin, distance)
+        if not self._trial.any():
+            return
         tail.add(coin, distance)
-        tail.clear(record)
+        if records:
+            tail.replace(record, _Bets(record.shape))
         due = self._trial & (tail.count >= self._patience)
-        if np.any(due):
-            state.replace(due & (self._ratio * tail.total < tail.count * state.largest), tail)
-            self._trial = self._trial & ~due
+        state.replace(due & (self._ratio * tail.total < tail.count * state.largest), tail)
+        self._trial = self._trial & ~due
 
 
 class _Bets:
@@ -124,18 +131,16 @@ class _Bets:
 
     def add(self, coin: FloatArray, distance: FloatArray) -> None:
         size = np.abs(coin)
-        self.largest = np.maximum(self.largest, size)
-        self.total = self.total + size
-        self.reward = np.maximum(self.reward + distance * coin, 0.0)
-        self.sum = self.sum + coin
-        self.count = self.count + (size > 0)
-
-    def clear(self, where: npt.NDArray[np.bool_]) -> None:
-        self.replace(where, _Bets(where.shape))
+        np.maximum(self.largest, size, out=self.largest)
+        self.total += size
+        self.reward += distance * coin
+        np.maximum(self.reward, 0.0, out=self.reward)
+        self.sum += coin
+        self.count += size > 0
 
     def replace(self, where: npt.NDArray[np.bool_], other: _Bets) -> None:
         for name in ("largest", "total", "reward", "sum", "count"):
-            setattr(self, name, np.where(where, getattr(other, name), getattr(self, name)))
+            np.copyto(getattr(self, name), getattr(other, name), where=where)
 
     def stake(self, alpha: float) -> FloatArray:
         largest = np.where(self.largest > 0, self.largest, 1.0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -25,7 +26,7 @@ FloatArray = npt.NDArray[np.float64]
 def _segments(steps: int, restarts: Sequence[int]) -> list[int]:
     """Return the lengths of the runs between public restarts, checked."""
     marks = [0, *(int(mark) for mark in restarts), int(steps)]
-    lengths = [after - before for before, after in zip(marks, marks[1:], strict=False)]
+    lengths = [after - before for before, after in pairwise(marks)]
     if min(lengths) < 1:
         raise ValueError("restarts must ascend strictly, between 1 and steps - 1")
     return lengths

@@ -120,9 +120,9 @@ def sensitivity(steps: int, mechanism: str) -> float:
 
 
 def mean_squared_error(steps: int, mechanism: str) -> float:
-    """Return the mean squared error of a prefix sum per coordinate when the privacy is that of unit noise on unit values.
+    """Return the mean squared error of a prefix sum per coordinate, at the privacy of unit noise on unit values.
 
-    That is the squared sensitivity times the mean of the variances; multiply by the squares of ``noise_multiplier`` and
+    It is the squared sensitivity times the mean of the variances; multiply by the squares of ``noise_multiplier`` and
     of the sensitivity of a value.
 
     >>> mean_squared_error(16, "tree"), round(mean_squared_error(16, "square-root"), 6)
@@ -165,9 +165,7 @@ def noise_multiplier(epsilon: float, delta: float) -> float:
 class _Aggregator:
     """What the aggregators share: the plan, the exact running sum and the door."""
 
-    def __init__(
-        self, steps: int, noise_std: float, shape: int | tuple[int, ...], rng: np.random.Generator
-    ) -> None:
+    def __init__(self, steps: int, noise_std: float, shape: int | tuple[int, ...], rng: np.random.Generator) -> None:
         self._steps = _check_steps(steps)
         if not (noise_std >= 0 and np.isfinite(noise_std)):
             raise ValueError("noise_std must be finite and not negative")
@@ -282,9 +280,7 @@ class SquareRootAggregator(_Aggregator):
     ([1.0, 0.0], [2.0, 1.0])
     """
 
-    def __init__(
-        self, steps: int, noise_std: float, shape: int | tuple[int, ...], rng: np.random.Generator
-    ) -> None:
+    def __init__(self, steps: int, noise_std: float, shape: int | tuple[int, ...], rng: np.random.Generator) -> None:
         super().__init__(steps, noise_std, shape, rng)
         self._sum = np.zeros(self._shape)
         self._white = np.zeros((0, *self._shape))
