@@ -86,8 +86,11 @@ def fibonacci(j: int) -> int:
 
 
 def _least_arity(m: int) -> int:
-    """ceil(exp(sqrt(log 2 log(m + 1)))), which is exactly 2 at m = 1."""
-    return 2 if m == 1 else math.ceil(math.exp(math.sqrt(math.log(2) * math.log(m + 1))))
+    """ceil(exp(sqrt(log 2 log(m + 1)))); the root is an integer, 2**b, at m + 1 = 2**(b * b) only."""
+    b = math.isqrt((m + 1).bit_length() - 1)
+    if m + 1 == 1 << b * b:
+        return 1 << b
+    return math.ceil(math.exp(math.sqrt(math.log(2) * math.log(m + 1))))
 
 
 def lem_quantile(
