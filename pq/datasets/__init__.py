@@ -24,12 +24,12 @@ Downloaded on first use into the data folder (`PQ_DATA`, see `pq.datasets.fetch`
 Every table and sequence tells its `provenance` and `licence`.
 """
 
-from pq.datasets.citibike import citibike
+from pq.datasets.books import goodreads, goodreads11k
 from pq.datasets.embedded import adult, flights, movies
 from pq.datasets.fetch import DataUnavailableError
 from pq.datasets.generated import SyntheticSequence, gaussian, synthetic
-from pq.datasets.goodreads import goodreads, goodreads11k
 from pq.datasets.table import DatasetSequence, Table
+from pq.datasets.trips import citibike
 from pq.datasets.worldnews import bbc, worldnews_weekly
 
 __all__ = [

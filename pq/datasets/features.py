@@ -25,7 +25,7 @@ CENTRAL_PARK_SCALE = (10.0, 10.0, 10.0, 10.0, 100.0, 100.0)
 def year_angle(day: date) -> float:
     """The day of the year as an angle; the length of the year is respected, so that the last day is always 2 pi."""
     length = date(day.year + 1, 1, 1).toordinal() - date(day.year, 1, 1).toordinal()
-    return 2.0 * math.pi * day.timetuple().tm_yday / length
+    return 2.0 * math.pi * (day.timetuple().tm_yday / length)
 
 
 def weekday_features(days: Iterable[date]) -> Array:
