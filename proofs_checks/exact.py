@@ -157,13 +157,13 @@ class Restricted:
 
 
 def mechanism(
-    view: Restricted, relative: Fraction, prior: Prior, z: Fraction, rounded: bool = True
+    view: Restricted, relative: Fraction, prior: Prior, z: Fraction, rounded: bool = True, unit: int = 1
 ) -> dict[Position, Fraction]:
-    """Law of one exponential mechanism on the restricted records."""
+    """Law of one exponential mechanism on the restricted records; one rank is worth z**unit."""
     if len(prior) == 1:
         return {o: Fraction(1) for o in prior}
     target = rank_target(relative, view.size, rounded)
-    gaps = {o: abs(view.below(o) - target) for o in prior}
+    gaps = {o: unit * abs(view.below(o) - target) for o in prior}
     least = min(gaps.values())
     weights = {o: mass * power(z, gaps[o] - least) for o, mass in prior.items()}
     total = sum(weights.values())
@@ -181,6 +181,7 @@ class Algorithm:
     adaptation: str = "edge"
     rounded: bool = True
     ordered: bool = True
+    unit: int = 1
     whole_data: bool = False  # the utility of a published code: ranks over all records at every node
 
     def law(self, data: Data) -> Law:
@@ -193,12 +194,10 @@ class Algorithm:
 
     def _mechanism(self, data: Data, index: int, span: tuple[Fraction, Fraction], edges: tuple[Position, Position]):
         prior = adapt(self.priors[index], *edges, self.adaptation)
+        view, relative = Restricted(data, *edges), (self.quantiles[index] - span[0]) / (span[1] - span[0])
         if self.whole_data:
-            return mechanism(
-                Restricted(data, -INFINITY, INFINITY), self.quantiles[index], prior, self.z[index], self.rounded
-            )
-        relative = (self.quantiles[index] - span[0]) / (span[1] - span[0])
-        return mechanism(Restricted(data, *edges), relative, prior, self.z[index], self.rounded)
+            view, relative = Restricted(data, -INFINITY, INFINITY), self.quantiles[index]
+        return mechanism(view, relative, prior, self.z[index], self.rounded, self.unit)
 
     def _outcomes(
         self, data: Data, node: Node | None, span: tuple[Fraction, Fraction], edges: tuple[Position, Position]

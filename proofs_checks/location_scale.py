@@ -209,7 +209,7 @@ def cauchy_worst(radius: Any, psi: Any) -> Any:
 
 
 def check_missing_hypothesis(subject: Callable[[Any, Any], Any] = cauchy_worst) -> str:
-    """The appendix states item 2 for every f; the Cauchy has U <= log(pi (1+R^2)/psi), below aR + log(b/psi) for large R."""
+    """Item 2 of the appendix is for every f; the Cauchy's log(pi (1+R^2)/psi) is below aR + log(b/psi) for large R."""
     for a in (mpmath.mpf(10) ** k for k in range(-6, 3)):
         for b in (mpmath.mpf(10) ** k for k in range(-6, 3)):
             radius = mpmath.mpf(1)
