@@ -20,6 +20,10 @@ READY := $(VENV)/.pq-ready
 lint types unit checks nbval notebooks: export OMP_NUM_THREADS = 1
 lint types unit checks nbval notebooks: export OPENBLAS_NUM_THREADS = 1
 
+# Kernels start without the user's IPython profile and show figures inline, whatever the shell says.
+nbval: export MPLBACKEND =
+nbval: export IPYTHONDIR = $(abspath $(VENV))/ipython
+
 help: ## list the targets (default)
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
 
