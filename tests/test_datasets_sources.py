@@ -483,3 +483,12 @@ class TestFeatures:
         for code in (0x1856C560, 0xDAF151E8, 0xA4C6F8D8):
             expected[(code >> 1) % 25] += 1.0 if code & 1 else -1.0
         assert np.allclose(features.title_embedding("ab"), expected / np.linalg.norm(expected))
+
+    def test_only_a_blank_takes_an_earlier_reading(self) -> None:
+        days = [date(2015, 9, k) for k in (1, 2, 3, 4)]
+        winds = [None, 5.0, 0.0, None]
+        readings: dict[date, tuple[float | None, ...]] = {
+            day: (wind, 0.0, 0.0, 0.0, 50.0, 0.0) for day, wind in zip(days, winds, strict=True)
+        }
+        assert features.central_park_features(days, readings)[:, 0].tolist() == [0.0, 0.5, 0.0, 0.0]
+        assert features.central_park_features(days[1:2], readings)[:, 4].tolist() == [0.5]
