@@ -1,8 +1,9 @@
 """How errors compound down the tree: thm:binary and thm:kary, their recurrences, constants and chains of bad luck.
 
-A chain makes every error as large as its node's bound allows, all in the same direction. The prior of a node on the chain has one half
-near the quantile, at distance G below it, and one half above it, just so far that the shifted node prefers it. Then Psi is about
-exp(-epsilon_i G / 2) / 2, log(m / beta) is small beside -log Psi, and the recurrence of the proof is attained up to that ratio.
+A chain makes every error as large as its node's bound allows, all in the same direction. The prior of a node on the
+chain has one half near the quantile, at distance G below it, and one half above it, just so far that the shifted node
+prefers it. Then Psi is about exp(-epsilon_i G / 2) / 2, log(m / beta) is small beside -log Psi, and the recurrence of
+the proof is attained up to that ratio.
 """
 
 from __future__ import annotations
@@ -60,7 +61,8 @@ def make_chain(
 ) -> Chain:
     """The chain that takes the given mechanism of each level and then the child on its given side.
 
-    path: index (in 0..m-1) of the quantile that errs at each level. bits: -log2 of Psi on the chain, a multiple of every exponent.
+    path: index (in 0..m-1) of the quantile that errs at each level. bits: -log2 of Psi on the chain, a multiple of
+    every exponent.
     """
     priors: list[Prior] = [{rank_target(q, n) + HALF: Fraction(1)} for q in quantiles]
     exponents = exponents_of(build(range(len(quantiles)), arity), spend, len(quantiles))
@@ -108,7 +110,9 @@ def binary_chain(levels: int, bits: int, margin: int = 1) -> Chain:
         step //= 2
         i += step if level % 2 == 0 else -step
     n = 2**levels * bits * 2 * fibonacci(levels + 2)
-    return make_chain([Fraction(i, 2**levels) for i in range(1, m + 1)], n, 2, path, lambda depth, count: 1, bits, margin)
+    return make_chain(
+        [Fraction(i, 2**levels) for i in range(1, m + 1)], n, 2, path, lambda depth, count: 1, bits, margin
+    )
 
 
 def golden(levels: int) -> arb:
@@ -134,7 +138,10 @@ def check_binary_recurrence(subject: Callable[[int], int] = lambda k: fibonacci(
     phi = (1 + sympy.sqrt(5)) / 2
     binet = (phi**k - (1 - phi) ** k) / sympy.sqrt(5)
     assert all(sympy.simplify(binet.subs(k, j)) == fibonacci(j) for j in range(1, 12))
-    return "thm:binary: A_k = F_{k+2} - 1 for all k (induction; checked to 300); the printed F_{k+1} - 1 is one index short"
+    return (
+        "thm:binary: A_k = F_{k+2} - 1 for all k (induction; checked to 300); the printed F_{k+1} - 1 is one "
+        "index short"
+    )
 
 
 def check_binary_step(subject: Callable[[int], tuple[int, int]] = lambda depth: (depth - 1, depth - 2)) -> str:
@@ -152,11 +159,15 @@ def check_binary_step(subject: Callable[[int], tuple[int, int]] = lambda depth: 
                 parent, above = subject(node.depth)
                 assert nearer == parent, node
                 assert farther <= above, node
-            for child, sides in zip(node.children, ((low, (i + 1, node.depth)), ((i + 1, node.depth), high)), strict=False):
+            for child, sides in zip(
+                node.children, ((low, (i + 1, node.depth)), ((i + 1, node.depth), high)), strict=False
+            ):
                 down(child, *sides)
 
         down(build(range(m), 2), (0, 0), (m + 1, 0))
-    return "uniform dyadic quantiles: all relative quantiles are 1/2, edges at depth k - 1 and at most k - 2 (m up to 255)"
+    return (
+        "uniform dyadic quantiles: all relative quantiles are 1/2, edges at depth k - 1 and at most k - 2 (m up to 255)"
+    )
 
 
 def check_binary_printed(subject: Callable[[int], arb] = golden) -> str:
@@ -169,13 +180,15 @@ def check_binary_printed(subject: Callable[[int], arb] = golden) -> str:
     failure = chain.failure(worst)
     assert failure > beta
     return (
-        f"thm:binary as printed is false at m = 15: n = {chain.data.size}, beta = 1/2, claimed gap {float(claimed):.0f}, "
-        f"actual {worst} with probability {float(failure):.3f} (exact)"
+        f"thm:binary as printed is false at m = 15: n = {chain.data.size}, beta = 1/2, "
+        f"claimed gap {float(claimed):.0f}, actual {worst} with probability {float(failure):.3f} (exact)"
     )
 
 
 def check_binary(subject: Callable[[int], arb] = corrected_binary) -> str:
-    """The corrected constant is never exceeded on chains of up to 7 levels, and is sharp: its ratio to the worst error tends to 1."""
+    """The corrected constant is never exceeded on chains of up to 7 levels, and is sharp: its ratio to the worst
+    error tends to 1.
+    """
     ratios = []
     for levels, bits in itertools.product(range(1, 8), (40, 4000)):
         chain = binary_chain(levels, bits)
@@ -185,7 +198,10 @@ def check_binary(subject: Callable[[int], arb] = corrected_binary) -> str:
         if bits == 4000:
             ratios.append(float(ball(max(chain.errors)) / claimed))
     assert min(ratios) > 0.98, ratios
-    return f"thm:binary with F_(k+2) - 1: never exceeded, attained up to {100 * (1 - min(ratios)):.1f}% for k = 1..7, so sharp"
+    return (
+        f"thm:binary with F_(k+2) - 1: never exceeded, attained up to {100 * (1 - min(ratios)):.1f}% for k = "
+        "1..7, so sharp"
+    )
 
 
 def check_binary_leading(subject: Callable[[], arb] = lambda: golden(2) / arb(5).sqrt()) -> str:
@@ -208,14 +224,19 @@ def check_binary_floors(subject: Callable[[int], int] = lambda levels: 0) -> str
     claimed = golden(3) * log_ball(algorithm.inverse_psi_sum(data) / beta) / -log_ball(z) + subject(3)
     failure = probability(algorithm.law(data), lambda outputs: ball(max(algorithm.gaps(data, outputs))) > claimed)
     assert failure > beta, f"the bound survives: {float(failure)}"
-    return f"thm:binary as printed is false at m = 7, n = 3 by rounding: claimed {float(claimed):.2f}, gap 1 w.p. {float(failure):.4f}"
+    return (
+        f"thm:binary as printed is false at m = 7, n = 3 by rounding: claimed {float(claimed):.2f}, gap 1 w.p. "
+        f"{float(failure):.4f}"
+    )
 
 
 def check_binary_exact(subject: Callable[[int], tuple[arb, int]] | None = None) -> str:
     """The corrected theorem against exact laws for m = 3 and 7 on small data, rounding and all."""
     rule = subject or (lambda levels: (corrected_binary(levels), 2 * (fibonacci(levels + 1) - 1)))
     worst = 0.0
-    for levels, n, z, beta in itertools.product((2, 3), (1, 2, 3, 5), (HALF, Fraction(1, 10**9)), (Fraction(1, 10), HALF)):
+    for levels, n, z, beta in itertools.product(
+        (2, 3), (1, 2, 3, 5), (HALF, Fraction(1, 10**9)), (Fraction(1, 10), HALF)
+    ):
         m = 2**levels - 1
         quantiles = tuple(Fraction(i, m + 1) for i in range(1, m + 1))
         cells = (0, n) if levels == 3 and n > 3 else range(min(n + 1, 3))
@@ -223,10 +244,16 @@ def check_binary_exact(subject: Callable[[int], tuple[arb, int]] | None = None) 
         algorithm, data = Algorithm(quantiles, priors, (z,) * m), Grid(n)
         constant, slack = rule(levels)
         claimed = constant * log_ball(algorithm.inverse_psi_sum(data) / beta) / -log_ball(z) + slack
-        failed = probability(algorithm.law(data), lambda outputs: ball(max(algorithm.gaps(data, outputs))) > claimed)
+        law = algorithm.law(data)
+        failed = sum(
+            (p for outputs, p in law.items() if ball(max(algorithm.gaps(data, outputs))) > claimed), Fraction(0)
+        )
         assert failed <= beta, (m, n, z, float(failed))
         worst = max(worst, float(failed / beta))
-    return f"thm:binary, corrected with 2 (F_(k+1) - 1) ranks of rounding: exact failure at most beta (largest ratio {worst:.3f})"
+    return (
+        "thm:binary, corrected with 2 (F_(k+1) - 1) ranks of rounding: exact failure at most beta (largest "
+        f"ratio {worst:.3f})"
+    )
 
 
 def check_kary_recurrence(subject: Callable[[int], int] = lambda k: 6 * 2**k - k * k - 4 * k - 6) -> str:
@@ -269,7 +296,9 @@ def least_arity(m: int) -> int:
 
 
 def kary_table(limit: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """K, depth and exp(2 sqrt(log 2 log(m + 1))) for m = 1..limit, with K settled in balls near the steps of its ceiling."""
+    """K, depth and exp(2 sqrt(log 2 log(m + 1))) for m = 1..limit, with K settled in balls near the steps of its
+    ceiling.
+    """
     m = np.arange(1, limit + 1, dtype=np.float64)
     root = np.exp(np.sqrt(math.log(2) * np.log(m + 1)))
     arity = np.ceil(root)
@@ -299,7 +328,9 @@ def check_kary_last_step(subject: float = 2.0) -> str:
 
 
 def check_kary_factor(subject: Fraction = Fraction(2)) -> str:
-    """Factor 2 for all m: K - 1 < e^s and ceil(log_K(m + 1)) < s / log 2 + 1 for s = sqrt(log 2 log(m + 1)); no less will do."""
+    """Factor 2 for all m: K - 1 < e^s and ceil(log_K(m + 1)) < s / log 2 + 1 for s = sqrt(log 2 log(m + 1)); no less
+    will do.
+    """
     s = sympy.symbols("s", positive=True)  # log(m + 1) = s**2 / log 2, log K >= s
     exponent = sympy.simplify((s**2 / sympy.log(2)) / s + 1)
     bound = sympy.exp(s) * sympy.Integer(2) ** exponent
@@ -313,13 +344,17 @@ def check_kary_factor(subject: Fraction = Fraction(2)) -> str:
         ratios.append((arity - 1) * arb(2) ** d / (2 * (arb(2).log() * arb(m + 1).log()).sqrt()).exp())
     assert all(ratio < ball(subject) for ratio in ratios)
     assert ratios[-1] > ball(Fraction(1999, 1000))
-    return f"thm:kary's last step holds with factor 2 for all m; no smaller one will do ({float(ratios[-1]):.9f} at K = 2^38 + 1, m = K^38)"
+    return (
+        f"thm:kary's last step holds with factor 2 for all m; no smaller one will do ({float(ratios[-1]):.9f} "
+        "at K = 2^38 + 1, m = K^38)"
+    )
 
 
 def kary_chain(m: int, arity: int, bits_unit: int, twice: bool, spacing: int, steps: int) -> Chain:
     """The chain down the last children, where the left edge is the last output of the parent; quantiles close together.
 
-    twice: budgets divided by K - 1 and by the number of a node's mechanisms, as Algorithm 1 has it; else once, by K - 1.
+    twice: budgets divided by K - 1 and by the number of a node's mechanisms, as Algorithm 1 has it; else once, by K -
+    1.
     """
     root = build(range(m), arity)
     path, node = [], root
@@ -337,8 +372,12 @@ def kary_chain(m: int, arity: int, bits_unit: int, twice: bool, spacing: int, st
     return make_chain(quantiles, n, arity, path, spend, bits_unit * unit)
 
 
-def kary_claim(chain: Chain, m: int, arity: int, twice: bool, beta: Fraction, constant: Callable[[int, int], arb]) -> arb:
-    """constant / epsilon * log(m / (beta Psi)) in ranks, with epsilon from the budget that the theorem gives the root."""
+def kary_claim(
+    chain: Chain, m: int, arity: int, twice: bool, beta: Fraction, constant: Callable[[int, int], arb]
+) -> arb:
+    """constant / epsilon * log(m / (beta Psi)) in ranks, with epsilon from the budget that the theorem gives the
+    root.
+    """
     levels = kary_depth(m, arity)
     harmonic = sum((Fraction(1, k * k) for k in range(1, levels + 1)), Fraction(0))
     root_count = arity - 1 if twice else 1
@@ -377,8 +416,8 @@ def check_kary_printed(subject: Callable[[int, int], arb] = printed_kary) -> str
 def chain_probability(chain: Chain) -> Fraction:
     """Exact probability of the chain for a path down the last children: the law of its mechanisms alone.
 
-    The other outputs of a node come from one cell each, at or below the node's left edge or their own quantile, hence below the
-    chain's output, so sorting leaves the last output, and the last child's left edge, as they are.
+    The other outputs of a node come from one cell each, at or below the node's left edge or their own quantile, hence
+    below the chain's output, so sorting leaves the last output, and the last child's left edge, as they are.
     """
     algorithm = chain.algorithm
     alone = replace(
@@ -396,7 +435,9 @@ def _descend(algorithm: Algorithm, data: Grid, errors: tuple[int, ...]) -> Fract
 
     result, low, q_low = Fraction(1), -INFINITY, Fraction(0)
     for q, prior, z, error in zip(algorithm.quantiles, algorithm.priors, algorithm.z, errors, strict=True):
-        law = mechanism(Restricted(data, low, INFINITY), (q - q_low) / (1 - q_low), adapt(prior, low, INFINITY, "edge"), z)
+        law = mechanism(
+            Restricted(data, low, INFINITY), (q - q_low) / (1 - q_low), adapt(prior, low, INFINITY, "edge"), z
+        )
         low, q_low = math.floor(q * data.size) + error + HALF, q
         result *= law[low]
     return result
@@ -429,7 +470,10 @@ def check_kary_spend(subject: Callable[[int, int], Fraction] = lambda arity, lev
         once = path_spends(m, arity, lambda depth, count, bar=bar: count * bar / depth**2)
         assert max(literal) == subject(arity, levels), (arity, m, max(literal))
         assert max(once) <= 1
-    return "Algorithm 1 with thm:kary's epsilon_i spends epsilon / (K - 1): private, but not the utility that the theorem claims"
+    return (
+        "Algorithm 1 with thm:kary's epsilon_i spends epsilon / (K - 1): private, but not the utility that the "
+        "theorem claims"
+    )
 
 
 def check_kary(subject: Callable[[int, int], arb] = corrected_kary) -> str:

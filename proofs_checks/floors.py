@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable
 from fractions import Fraction
 
+import sympy
 import z3
 
 from pq.bounds import lem_error
@@ -28,7 +29,9 @@ def check_gap_definition(subject: Callable[[Points, Fraction, Fraction], Fractio
                     continue  # the last cell has no right end
                 last = max((i for i, x in enumerate(data.values, 1) if x < o), default=0)
                 assert subject(data, q, o) == abs(last - target) == abs(k - target), (n, q, o)
-    return "eq:gap: the count and the largest index below o agree, and the gap is constant on each (x_k, x_{k+1}], n <= 6"
+    return (
+        "eq:gap: the count and the largest index below o agree, and the gap is constant on each (x_k, x_{k+1}], n <= 6"
+    )
 
 
 def in_target_cell(data: Points, k: int, o: Fraction) -> bool:
@@ -64,17 +67,25 @@ def check_shuffle(subject: Swap = swap_statement) -> str:
     """lem:shuffle for all integers, and for all real targets and counts."""
     prove(subject(*z3.Ints("t0 t1 c0 c1")), "lem:shuffle over the integers")
     prove(subject(*z3.Reals("t0 t1 c0 c1")), "lem:shuffle over the reals")
-    return "lem:shuffle: swapping two outputs that are out of order never increases the larger gap (all integers, all reals)"
+    return (
+        "lem:shuffle: swapping two outputs that are out of order never increases the larger gap (all integers, "
+        "all reals)"
+    )
 
 
-def check_shuffle_ties() -> str:
+def apart(low0: z3.ArithRef, high0: z3.ArithRef, low1: z3.ArithRef, high1: z3.ArithRef) -> z3.BoolRef:
+    """The rank ranges of two different values o_0 > o_1."""
+    return low0 >= high1
+
+
+def check_shuffle_ties(subject: Swap = apart) -> str:
     """The same where a tied value covers a range of ranks (ours)."""
     t0, t1, low0, high0, low1, high1 = z3.Ints("t0 t1 low0 high0 low1 high1")
 
     def distance(t: z3.ArithRef, low: z3.ArithRef, high: z3.ArithRef) -> z3.ArithRef:
         return maximum(maximum(low - t, t - high), z3.IntVal(0))
 
-    order = z3.And(t0 <= t1, low0 <= high0, low1 <= high1, low0 >= high1)
+    order = z3.And(t0 <= t1, low0 <= high0, low1 <= high1, subject(low0, high0, low1, high1))
     now = maximum(distance(t0, low0, high0), distance(t1, low1, high1))
     swapped = maximum(distance(t0, low1, high1), distance(t1, low0, high0))
     prove(z3.Implies(order, now >= swapped), "lem:shuffle with ties")
@@ -97,12 +108,16 @@ def check_shuffle_steps(subject: Callable[..., z3.ArithRef] = case_three) -> str
     prove(z3.Implies(z3.And(order, t0 > c1, t1 > c0), now == subject(t0, t1, c0, c1)), "case three")
     crossed = z3.And(absolute(c1 - t0) <= absolute(c1 - t1), absolute(c0 - t1) <= absolute(c0 - t0))
     prove(z3.Implies(z3.And(order, t0 > c1, t1 <= c0), crossed), "case four")
-    return "lem:shuffle, proof: all four cases hold; in case three the larger gap is floor(q_1 n) less the count, not its negative"
+    return (
+        "lem:shuffle, proof: all four cases hold; in case three the larger gap is floor(q_1 n) less the count, "
+        "not its negative"
+    )
 
 
 def check_error_unrounded(subject: Callable[[], Fraction] = lambda: lem_error(rounded=False)) -> str:
     """lem:error for the unrounded gap: both items, item 1 outside the interval too, with no slack."""
-    # u, v: weighted signed errors of the edges. y = q n. In restricted ranks the target is y + u + v, less the count at the left edge
+    # u, v: weighted signed errors of the edges. y = q n. In restricted ranks the target is y + u + v, less the count
+    # at the left edge
     u, v, y, low, high, c = z3.Reals("u v y low high c")
     slack = z3.RealVal(str(subject()))
     edge_error = absolute(u) + absolute(v) + slack
@@ -116,32 +131,39 @@ def check_error_unrounded(subject: Callable[[], Fraction] = lambda: lem_error(ro
     return "lem:error holds without slack for the unrounded gap |#{x < o} - q n|, both items, item 1 for every real o"
 
 
-def check_error_identity() -> str:
+def check_error_identity(subject: Callable[..., tuple] = lambda t: (1 - t, t)) -> str:
     """The identity behind both proofs: q~ (B - A) + A - q n is the weighted sum of the signed edge errors."""
-    import sympy
-
     A, B, n, lo, hi, t = sympy.symbols("A B n q_lo q_hi q_rel")
+    left, right = subject(t)
     q = (1 - t) * lo + t * hi
-    difference = t * (B - A) + A - q * n - ((1 - t) * (A - lo * n) + t * (B - hi * n))
+    difference = t * (B - A) + A - q * n - (left * (A - lo * n) + right * (B - hi * n))
     assert sympy.expand(difference) == 0
     return "the shift of a node's target is the weighted sum of its edges' signed errors (sympy)"
 
 
 def check_error_rounded(subject: Callable[[], Fraction] = lem_error) -> str:
-    """lem:error with floors and slack 2, strict, for all integers and all relative quantiles; item 1 outside the interval too."""
-    # y0 = (1 - q~) f_lo + q~ f_hi; q n = y0 + r with 0 <= r < 1; the restricted target in original ranks is floor(y0 + u + v)
+    """lem:error with floors and slack 2, strict, for all integers and all relative quantiles; item 1 outside the
+    interval too.
+    """
+    # y0 = (1 - q~) f_lo + q~ f_hi; q n = y0 + r with 0 <= r < 1; the restricted target in original ranks is floor(y0
+    # + u + v)
     u, v, y0, r = z3.Reals("u v y0 r")
     rank, target, c, low, high = z3.Ints("rank target c low high")
     slack = z3.RealVal(str(subject()))
-    floors = z3.And(0 <= r, r < 1, rank <= y0 + r, y0 + r < rank + 1, target <= y0 + u + v, y0 + u + v < target + 1)
+    floors = z3.And(r >= 0, r < 1, rank <= y0 + r, y0 + r < rank + 1, target <= y0 + u + v, y0 + u + v < target + 1)
     edge_error = absolute(u) + absolute(v)
     inside = z3.And(floors, low <= target, target <= high)
     prove(z3.Implies(floors, target - rank < edge_error + 1), "a target too high is less than one rank off")
     prove(z3.Implies(floors, rank - target < edge_error + slack), "a target too low is less than the slack off")
-    prove(z3.Implies(z3.And(inside, c <= low), target - low < absolute(c - rank) + edge_error + 1), "item 1 on the left")
+    prove(
+        z3.Implies(z3.And(inside, c <= low), target - low < absolute(c - rank) + edge_error + 1), "item 1 on the left"
+    )
     right = high - target < absolute(c - rank) + edge_error + slack
     prove(z3.Implies(z3.And(inside, c >= high), right), "item 1 on the right")
-    return "lem:error holds with floors after adding 2 ranks (strictly less), both items, every o; 1 rank where the target is too high"
+    return (
+        "lem:error holds with floors after adding 2 ranks (strictly less), both items, every o; 1 rank where "
+        "the target is too high"
+    )
 
 
 def worst_slack(relative: Fraction) -> Fraction:
@@ -149,7 +171,8 @@ def worst_slack(relative: Fraction) -> Fraction:
     p, d = relative.numerator, relative.denominator
     worst = Fraction(-1)
     for f, a, b in itertools.product(range(d), range(-d, d + 1), range(-d, d + 1)):
-        # f: fraction of y0 in units of 1/d; a, b: signed errors of the edges in ranks; r just below one, just enough, or zero
+        # f: fraction of y0 in units of 1/d; a, b: signed errors of the edges in ranks; r just below one, just enough,
+        # or zero
         edges = Fraction((d - p) * abs(a) + p * abs(b), d)
         target = (f + (d - p) * a + p * b) // d
         worst = max(worst, abs(target) - edges, abs(target - (1 if f else 0)) - edges)
@@ -157,7 +180,9 @@ def worst_slack(relative: Fraction) -> Fraction:
 
 
 def witness(relative: Fraction, slack: Fraction) -> tuple[int, Fraction, Fraction, int, int] | None:
-    """n, quantiles of the edges and counts below them where the slack is attained by real data, edges inside the data."""
+    """n, quantiles of the edges and counts below them where the slack is attained by real data, edges inside the
+    data.
+    """
     d = relative.denominator
     n, f_lo = 64 * d, 4 + d
     top = 1 - Fraction(1, 4 * d)
@@ -173,7 +198,9 @@ def witness(relative: Fraction, slack: Fraction) -> tuple[int, Fraction, Fractio
 
 
 def check_error_sharp(subject: Callable[[Fraction], Fraction] = lem_error) -> str:
-    """The slack is exactly right for each relative quantile with denominator up to 11: the largest case, attained by data."""
+    """The slack is exactly right for each relative quantile with denominator up to 11: the largest case, attained by
+    data.
+    """
     for d in range(2, 12):
         for p in (p for p in range(1, d) if math.gcd(p, d) == 1):
             relative = Fraction(p, d)
@@ -219,7 +246,10 @@ def check_right_of_interval(subject: Callable[[Fraction, int], int] = right_gap)
     """A step of the proof of item 1: for o beyond the right edge the gap is n - floor(q~ n)."""
     for relative, size in itertools.product(GAP_SAMPLE, range(30)):
         assert size - math.floor(relative * size) == subject(relative, size), (relative, size)
-    return "beyond the right edge the gap is ceil((1 - q~) n); the proof prints floor((1 - q~) n), one too small unless q~ n is an integer"
+    return (
+        "beyond the right edge the gap is ceil((1 - q~) n); the proof prints floor((1 - q~) n), one too small "
+        "unless q~ n is an integer"
+    )
 
 
 def check_target_composition(subject: Callable[[Fraction, int, int], int] = lambda q, lo, hi: 1) -> str:

@@ -1,4 +1,6 @@
-"""Facts about privacy that Sections 3 and 4 use: the exponential mechanism, sensitivities, trees, replaced records, zCDP."""
+"""Facts about privacy that Sections 3 and 4 use: the exponential mechanism, sensitivities, trees, replaced records,
+zCDP.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,9 @@ def records(*values: int) -> Points:
 
 
 def check_exponential_mechanism(subject: Fraction = Fraction(2)) -> str:
-    """The theorem on the exponential mechanism: utilities that differ by at most Delta give losses of at most epsilon, any base measure."""
+    """The theorem on the exponential mechanism: utilities that differ by at most Delta give losses of at most
+    epsilon, any base measure.
+    """
     draw = random.Random(5)
     z, worst = Fraction(1, 3), Fraction(0)  # exp(-epsilon / (2 Delta)); the claim is z**-2
     for _ in range(400):
@@ -41,10 +45,13 @@ def check_exponential_mechanism(subject: Fraction = Fraction(2)) -> str:
         assert ratio <= (1 / z) ** int(subject), (first, second, base)
         worst = max(worst, ratio)
     assert worst > Fraction(899, 100)
-    return "exponential mechanism: loss at most epsilon with any finite base measure, and epsilon is approached (exact ratios)"
+    return (
+        "exponential mechanism: loss at most epsilon with any finite base measure, and epsilon is approached "
+        "(exact ratios)"
+    )
 
 
-def check_normalisable(subject: Callable[[Fraction], bool] = lambda total: 0 < total) -> str:
+def check_normalisable(subject: Callable[[Fraction], bool] = lambda total: total > 0) -> str:
     """The hypothesis that the theorem leaves out: the base measure must give a finite positive normaliser."""
     try:
         Algorithm((HALF,), ({},), (HALF,), adaptation="conditional").law(records(1))
@@ -52,14 +59,17 @@ def check_normalisable(subject: Callable[[Fraction], bool] = lambda total: 0 < t
     except ZeroDivisionError:
         defined = False
     assert defined == subject(Fraction(0))
-    return "the mechanism needs 0 < integral of exp(-epsilon Gap / 2) mu < infinity; mu([a^, b^]) = 0 leaves conditional adaptation undefined"
+    return (
+        "the mechanism needs 0 < integral of exp(-epsilon Gap / 2) mu < infinity; mu([a^, b^]) = 0 leaves "
+        "conditional adaptation undefined"
+    )
 
 
 def check_sensitivity(subject: Callable[[str], int] = lambda adjacency: 1) -> str:
     """Gap with floor(q n) moves by at most one under both adjacencies, for all integers and q (z3)."""
     below, inserted, target, later = z3.Ints("below inserted target later")
     y, q = z3.Reals("y q")  # y = q n
-    floors = z3.And(target <= y, y < target + 1, later <= y + q, y + q < later + 1, 0 <= q, q <= 1)
+    floors = z3.And(target <= y, y < target + 1, later <= y + q, y + q < later + 1, q >= 0, q <= 1)
     grown = z3.And(floors, below >= 0, inserted >= 0, inserted <= 1)
     change = absolute(below + inserted - later) - absolute(below - target)
     prove(z3.Implies(grown, absolute(change) <= subject("add-remove")), "add-remove")
@@ -71,19 +81,26 @@ def check_sensitivity(subject: Callable[[str], int] = lambda adjacency: 1) -> st
         assert more - rank in (0, 1)
         for k in range(n + 1):
             assert max(abs(abs(k + a - more) - abs(k - rank)) for a in (0, 1)) <= subject("add-remove")
-    return "Gap_q with floor(q n) has sensitivity one: a record added, removed or replaced (z3 over all n, q; enumeration to n = 11)"
+    return (
+        "Gap_q with floor(q n) has sensitivity one: a record added, removed or replaced (z3 over all n, q; "
+        "enumeration to n = 11)"
+    )
 
 
 def check_sensitivity_sharp(subject: Callable[[z3.ArithRef], z3.ArithRef] | None = None) -> str:
-    """|#{x < o} - q n| moves by at most max(q, 1 - q) when a record is added or removed, and by one when it is replaced (z3)."""
+    """|#{x < o} - q n| moves by at most max(q, 1 - q) when a record is added or removed, and by one when it is
+    replaced (z3).
+    """
     claimed = subject or (lambda q: maximum(q, 1 - q))
     q, distance = z3.Reals("q distance")  # distance = below - q n
     for inserted in (0, 1):
         change = absolute(distance + inserted - q) - absolute(distance)
-        prove(z3.Implies(z3.And(0 <= q, q <= 1), absolute(change) <= claimed(q)), f"inserted {inserted}")
+        prove(z3.Implies(z3.And(q >= 0, q <= 1), absolute(change) <= claimed(q)), f"inserted {inserted}")
     for moved in (-1, 1):
         prove(absolute(absolute(distance + moved) - absolute(distance)) <= 1, "replace")
-    return "the unrounded gap has sensitivity max(q, 1 - q) under add-remove, and it is attained; one under replace (z3)"
+    return (
+        "the unrounded gap has sensitivity max(q, 1 - q) under add-remove, and it is attained; one under replace (z3)"
+    )
 
 
 def hurtful_priors() -> Iterator[tuple[Prior, ...]]:
@@ -131,11 +148,16 @@ def check_tree_privacy(subject: Callable[[int], Fraction] = lambda levels: Fract
             assert loss <= z**-4, (less, more, adaptation, rounded, float(loss))
             worst = max(worst, loss)
     ratio = float(log_ball(worst) / (-4 * log_ball(z)))
-    return f"Algorithm 1, m = 3, add-remove: exact loss at most epsilon over all small neighbours (largest {ratio:.3f} epsilon)"
+    return (
+        "Algorithm 1, m = 3, add-remove: exact loss at most epsilon over all small neighbours (largest "
+        f"{ratio:.3f} epsilon)"
+    )
 
 
 def check_restricted_utility(subject: bool = False) -> str:
-    """The utility must see the node's records only: over all the data, one record moves every node and costs 1.5 epsilon at m = 3."""
+    """The utility must see the node's records only: over all the data, one record moves every node and costs 1.5
+    epsilon at m = 3.
+    """
     z = Fraction(1, 10)
     algorithm = Algorithm(QUARTERS, next(hurtful_priors()), (z,) * 3, adaptation="conditional", whole_data=subject)
     loss = max_loss(algorithm.law(records(1, 2, 3, 4)), algorithm.law(records(1, 2, 3)))
@@ -161,7 +183,10 @@ def check_replaced_record(subject: Fraction = Fraction(3, 2)) -> str:
     ratio = log_ball(loss) / (-4 * log_ball(z))
     assert ratio < ball(subject)
     assert ratio > ball(subject - Fraction(1, 1000))
-    return f"replacing a record costs (2 d - 1) / d epsilon: exact loss {float(ratio):.4f} epsilon at d = 2, so 3/2 is right and sharp"
+    return (
+        f"replacing a record costs (2 d - 1) / d epsilon: exact loss {float(ratio):.4f} epsilon at d = 2, so "
+        "3/2 is right and sharp"
+    )
 
 
 def check_replace_calibration(subject: tuple[int, int] = (2, 1)) -> str:
@@ -174,7 +199,10 @@ def check_replace_calibration(subject: tuple[int, int] = (2, 1)) -> str:
     a, b, head = z3.Reals("a b head")  # budgets of two branches after the common part
     budgets = z3.And(head >= 0, a >= 0, b >= 0, head + a <= 1, head + b <= 1)
     prove(z3.Implies(budgets, head + a / 2 + b / 2 <= 1), "two branches at half the rate")
-    return "replace: sensitivity doubled below the root keeps the loss within epsilon, and exactly reaches it (exact law; z3 for the sum)"
+    return (
+        "replace: sensitivity doubled below the root keeps the loss within epsilon, and exactly reaches it "
+        "(exact law; z3 for the sum)"
+    )
 
 
 def check_bounded_range(subject: Fraction = Fraction(2)) -> str:
@@ -187,7 +215,10 @@ def check_bounded_range(subject: Fraction = Fraction(2)) -> str:
         assert max(ratios) / min(ratios) <= (1 / z) ** int(subject)
         widest = max(widest, max(ratios) / min(ratios))
     assert widest == z**-2
-    return "one mechanism is epsilon-bounded-range under add-remove, and the range epsilon is attained: no factor 2 to gain (exact)"
+    return (
+        "one mechanism is epsilon-bounded-range under add-remove, and the range epsilon is attained: no factor "
+        "2 to gain (exact)"
+    )
 
 
 def renyi(alpha: Fraction, epsilon: Fraction, low: Fraction) -> arb:
@@ -199,7 +230,9 @@ def renyi(alpha: Fraction, epsilon: Fraction, low: Fraction) -> arb:
 
 
 def check_bounded_range_zcdp(subject: Fraction = Fraction(1, 8)) -> str:
-    """Bounded range epsilon gives rho = epsilon**2 / 8: the two-point laws, and the constant is best as epsilon falls."""
+    """Bounded range epsilon gives rho = epsilon**2 / 8: the two-point laws, and the constant is best as epsilon
+    falls.
+    """
     tightest = arb(0)
     for epsilon, alpha in itertools.product(
         (Fraction(1, 100), Fraction(1, 2), Fraction(2), Fraction(8)), (Fraction(101, 100), Fraction(2), Fraction(10))
@@ -209,18 +242,24 @@ def check_bounded_range_zcdp(subject: Fraction = Fraction(1, 8)) -> str:
             assert ratio < ball(subject), (epsilon, alpha, j, ratio)
             tightest = ratio if ratio > tightest else tightest
     assert tightest > ball(Fraction(1248, 10_000))
-    # proof for all laws: K(a) = log E exp(a L) has K(0) = K(1) = 0 and K'' <= epsilon**2 / 4 (Popoviciu), so a (a - 1) epsilon**2 / 8 - K
-    # is convex with zeros at 0 and 1. Popoviciu for a variable in [0, 1]: variance = E X^2 - m^2 <= m - m^2 <= 1/4
+    # proof for all laws: K(a) = log E exp(a L) has K(0) = K(1) = 0 and K'' <= epsilon**2 / 4 (Popoviciu), so a (a -
+    # 1) epsilon**2 / 8 - K is convex with zeros at 0 and 1. Popoviciu for a variable in [0, 1]: variance = E X^2 -
+    # m^2 <= m - m^2 <= 1/4
     m = z3.Real("m")
     prove(m - m * m <= z3.RealVal("1/4"), "Popoviciu")
     return "bounded range epsilon is (epsilon^2 / 8)-zCDP; 1/8 is best (two-point laws reach 0.1248 alpha epsilon^2)"
 
 
-def check_neighbouring(subject: Callable[[str], float] = lambda adjacency: {"add-remove": 1.0, "replace": 1.5}[adjacency]) -> str:
+def check_neighbouring(
+    subject: Callable[[str], float] = lambda adjacency: {"add-remove": 1.0, "replace": 1.5}[adjacency],
+) -> str:
     """'Differ in at most one element' has two readings, and the printed budgets serve one of them only."""
     z = Fraction(1, 10)
     ratio = float(log_ball(replaced_loss((1, 1, 1), z)) / (-4 * log_ball(z)))
     assert ratio <= 1.0 or subject("replace") > 1.0, ratio
     assert ratio <= subject("replace")
     assert math.isclose(subject("add-remove"), 1.0)
-    return "the definition's 'differ in at most one element': epsilon if a record is added or removed, up to (2 d - 1) / d epsilon if replaced"
+    return (
+        "the definition's 'differ in at most one element': epsilon if a record is added or removed, up to (2 d "
+        "- 1) / d epsilon if replaced"
+    )

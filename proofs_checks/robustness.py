@@ -1,4 +1,6 @@
-"""Mixing a prediction with a trusted prior, and expectations: cor:quantile, cor:multiple, cor:cauchy-robust, eq:expectation-bound."""
+"""Mixing a prediction with a trusted prior, and expectations: cor:quantile, cor:multiple, cor:cauchy-robust,
+eq:expectation-bound.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,9 @@ def check_linear(subject: Callable[[Prior, Prior, Fraction], Prior] = mix) -> st
 
 
 def check_cor_quantile(subject: Callable[..., tuple[float, float]] = cor_quantile) -> str:
-    """Robust for every prediction and consistent for a perfect one, both on the same event: exact failure at most beta."""
+    """Robust for every prediction and consistent for a perfect one, both on the same event: exact failure at most
+    beta.
+    """
     worst = 0.0
     for (data, q, perfect, rho, z), weight, beta in itertools.product(
         mixed_cases(), (Fraction(1, 10), HALF, Fraction(9, 10)), (Fraction(1, 10), HALF)
@@ -55,7 +59,10 @@ def check_cor_quantile(subject: Callable[..., tuple[float, float]] = cor_quantil
             worst = max(worst, float(failed / beta))
     assert subject(0.0, 1.0, 0.1, 0.0)[0] == math.inf
     assert subject(0.0, 1.0, 0.1, 1.0)[1] == math.inf
-    return f"cor:quantile: both guarantees hold, with one failure event (largest failure {worst:.2f} beta); empty at lambda = 0 or 1"
+    return (
+        f"cor:quantile: both guarantees hold, with one failure event (largest failure {worst:.2f} beta); empty "
+        "at lambda = 0 or 1"
+    )
 
 
 def check_price_of_robustness(subject: Callable[[float], float] = lambda weight: -math.log(weight)) -> str:
@@ -71,14 +78,17 @@ def check_consistency_zero(subject: Callable[[int], float] = lambda m: 0.0) -> s
     for m in (1, 2, 7):
         harmonic = m / sum(Fraction(1) for _ in range(m))
         assert math.isclose(-math.log(harmonic), subject(m), abs_tol=1e-12), m
-    return "def:consistency asks U = 0: reached by -log of the harmonic mean; the log-sum-exp is at least log m, never 0 for m > 1"
+    return (
+        "def:consistency asks U = 0: reached by -log of the harmonic mean; the log-sum-exp is at least log m, "
+        "never 0 for m > 1"
+    )
 
 
 def cauchy_instance(z: Fraction) -> tuple[Grid, Fraction]:
     """m = 7, n = 3: Pr{Gap_{3/8} >= 1}, at least, for x = (-1, 0, 1), perfect predictions and half a standard Cauchy.
 
-    Each of the four cells has Cauchy mass 1/4 exactly. Under edge adaptation a node's cell masses do not depend on where
-    inside their cells the edges fall, so the path 1/2, 1/4, 3/8 has a rational law.
+    Each of the four cells has Cauchy mass 1/4 exactly. Under edge adaptation a node's cell masses do not depend on
+    where inside their cells the edges fall, so the path 1/2, 1/4, 3/8 has a rational law.
     """
     data = Grid(3)
     rho = {k + HALF: Fraction(1, 4) for k in range(4)}
@@ -120,8 +130,8 @@ def check_multiple_printed(subject: Callable[..., tuple[float, float]] = paper_m
     assert consistent < 1 - 1e-9, "consistency survives"
     assert failure > Fraction(999, 1000)
     return (
-        f"cor:multiple as printed is false at m = 7: x = (-1, 0, 1), perfect predictions, lambda = 1/2: claims {robust:.2f} "
-        f"and {consistent:.2f}, Pr{{gap >= 1}} > 0.999"
+        f"cor:multiple as printed is false at m = 7: x = (-1, 0, 1), perfect predictions, lambda = 1/2: "
+        f"claims {robust:.2f} and {consistent:.2f}, Pr{{gap >= 1}} > 0.999"
     )
 
 
@@ -133,7 +143,9 @@ def check_multiple_single(subject: Callable[..., tuple[float, float]] = paper_mu
     return "cor:multiple at m = 1: ceil(log2 1) = 0 gives no budget, and an error of zero"
 
 
-def check_multiple_constant(subject: Callable[[int], float] = lambda m: ((1 + math.sqrt(5)) / 2) ** math.log2(m)) -> str:
+def check_multiple_constant(
+    subject: Callable[[int], float] = lambda m: ((1 + math.sqrt(5)) / 2) ** math.log2(m),
+) -> str:
     """phi**log2(m) is below the constant of thm:binary at every m = 2**k - 1, k > 1, so the proof does not give it."""
     for k in range(2, 20):
         m = 2**k - 1
@@ -191,7 +203,9 @@ def check_expectation_bound(subject: Callable[..., float] = expectation_bound) -
 
 
 def check_expectation_route(subject: Callable[[float, float, int, int], float] | None = None) -> str:
-    """The printed choice of beta: the explicit bound is C (log(m n / C) + U + 1), within O(C (log(epsilon m n) + U + 1)) for C <= n."""
+    """The printed choice of beta: the explicit bound is C (log(m n / C) + U + 1), within O(C (log(epsilon m n) + U +
+    1)) for C <= n.
+    """
     rule = subject or (lambda log_psi, epsilon, m, n: expectation_bound(log_psi, epsilon, m, n, version="paper"))
     for m, epsilon, log_psi in itertools.product((1, 3, 100), (0.1, 1.0, 10.0), (0.0, -5.0)):
         factor = thm_kary(-1.0, epsilon, m, float(m), version="paper")  # spread is exactly one
@@ -200,7 +214,10 @@ def check_expectation_route(subject: Callable[[float, float, int, int], float] |
         direct = thm_kary(log_psi, epsilon, m, beta, version="paper") + beta * n
         assert math.isclose(rule(log_psi, epsilon, m, n), direct, rel_tol=1e-9)
         assert direct <= factor * (math.log(epsilon * m * n) - log_psi + 1)
-    return "eq:expectation-bound: with beta = C / n it reads C (log(m n / C) + U + 1); it needs C <= n (beta <= 1) and Gap <= n"
+    return (
+        "eq:expectation-bound: with beta = C / n it reads C (log(m n / C) + U + 1); it needs C <= n (beta <= "
+        "1) and Gap <= n"
+    )
 
 
 def check_expectation_small(subject: Callable[[float, float], float] = lambda log_emn, u: log_emn + u) -> str:
@@ -214,7 +231,10 @@ def check_expectation_small(subject: Callable[[float, float], float] = lambda lo
     value = subject(float(arb(epsilon).log()), float(u))
     assert mean > 0
     assert value < 0, "the bound survives"
-    return f"eq:expectation-bound at epsilon m n = {float(epsilon):.3f}: log(epsilon m n) + U = {value:.2f} < 0 < E Gap = {float(mean):.3f}"
+    return (
+        f"eq:expectation-bound at epsilon m n = {float(epsilon):.3f}: log(epsilon m n) + U = {value:.2f} < 0 < "
+        f"E Gap = {float(mean):.3f}"
+    )
 
 
 def check_failure_is_one_event(subject: Callable[[Fraction], Fraction] = lambda beta: beta) -> str:
@@ -224,7 +244,8 @@ def check_failure_is_one_event(subject: Callable[[Fraction], Fraction] = lambda 
     data = Grid(4)
     rho = {k + HALF: Fraction(1, 5) for k in range(5)}
     priors = tuple(
-        {o + Fraction(i, 8) - Fraction(2, 8): m for o, m in mix({i + HALF: Fraction(1)}, rho, HALF).items()} for i in (1, 2, 3)
+        {o + Fraction(i, 8) - Fraction(2, 8): m for o, m in mix({i + HALF: Fraction(1)}, rho, HALF).items()}
+        for i in (1, 2, 3)
     )
     algorithm = Algorithm(quantiles, priors, (z,) * 3)
     limit = thm_binary(math.log(0.5), -4 * math.log(z), 3, 0.5)

@@ -21,7 +21,9 @@ Tail = Callable[[Fraction, int, Fraction, Fraction], Fraction]
 def one_quantile_cases(count: int = 60) -> Iterator[tuple[Grid, Fraction, Prior, Fraction]]:
     """Data, quantile, prior of total mass 1, 1/2 or 3, and z: corners first, then a fixed random sample."""
     draw = random.Random(1)
-    for q, z in itertools.product((Fraction(1, 3), Fraction(1, 2), Fraction(9, 10)), (Fraction(1, 50), Fraction(9, 10))):
+    for q, z in itertools.product(
+        (Fraction(1, 3), Fraction(1, 2), Fraction(9, 10)), (Fraction(1, 50), Fraction(9, 10))
+    ):
         for n in (0, 1, 2, 5):
             masses = [Fraction(1, 1000)] * n + [Fraction(1)]
             yield Grid(n), q, {k + HALF: mass for k, mass in enumerate(masses)}, z
@@ -50,11 +52,16 @@ def check_lem_quantile(subject: Tail = tail_bound) -> str:
             tail = sum((p for o, p in law.items() if gap(data, q, o) >= gamma), Fraction(0))
             assert tail <= subject(z, gamma, inner, total), (data, q, z, gamma)
             cases += 1
-    return f"lem:quantile: Pr{{Gap >= gamma}} <= exp(-epsilon gamma / 2) mu(R) / Psi in {cases} exact cases, total mass 1 or not"
+    return (
+        f"lem:quantile: Pr{{Gap >= gamma}} <= exp(-epsilon gamma / 2) mu(R) / Psi in {cases} exact cases, total "
+        "mass 1 or not"
+    )
 
 
 def check_lem_quantile_total_mass(subject: Tail = lambda z, gamma, inner, total: z**gamma / inner) -> str:
-    """Counterexample for a base measure that is no probability measure: scaling it changes the printed bound, not the law."""
+    """Counterexample for a base measure that is no probability measure: scaling it changes the printed bound, not
+    the law.
+    """
     data, q, z = Grid(1), HALF, HALF
     prior = {HALF: Fraction(8), 1 + HALF: Fraction(8)}
     law = mechanism(Restricted(data, -math.inf, math.inf), q, prior, z)
@@ -73,8 +80,12 @@ def check_psi_monotone(subject: Callable[[Fraction, Fraction], bool] = lambda lo
     return "Psi^(q, epsilon) is monotone: the optimal cell's mass at epsilon = infinity, the total mass at 0 (exact)"
 
 
-def check_exponential_moment(subject: Callable[[Fraction, Fraction], Fraction] = lambda inner, total: total / inner) -> str:
-    """Ours: E exp(epsilon Gap / 2) = mu(R) / Psi, an equality, so E Gap <= 2 U / epsilon by Jensen and eq:quantile by Markov."""
+def check_exponential_moment(
+    subject: Callable[[Fraction, Fraction], Fraction] = lambda inner, total: total / inner,
+) -> str:
+    """Ours: E exp(epsilon Gap / 2) = mu(R) / Psi, an equality, so E Gap <= 2 U / epsilon by Jensen and eq:quantile
+    by Markov.
+    """
     for data, q, prior, z in one_quantile_cases():
         law = mechanism(Restricted(data, -math.inf, math.inf), q, prior, z)
         inner, total = psi(data, q, prior, z), sum(prior.values())
@@ -87,7 +98,9 @@ def check_exponential_moment(subject: Callable[[Fraction, Fraction], Fraction] =
 
 
 def check_sharp_calibration(subject: Callable[[Fraction], Fraction] = lambda q: max(q, 1 - q)) -> str:
-    """Ours: the unrounded utility is max(q, 1 - q)-sensitive, so its rate is larger and the tail bound as much smaller."""
+    """Ours: the unrounded utility is max(q, 1 - q)-sensitive, so its rate is larger and the tail bound as much
+    smaller.
+    """
     for n, p in itertools.product(range(8), range(1, 20)):
         q = Fraction(p, 20)
         for below, inserted_below in itertools.product(range(n + 1), (0, 1)):
@@ -101,7 +114,10 @@ def check_sharp_calibration(subject: Callable[[Fraction], Fraction] = lambda q: 
         for gamma in gaps.values():
             tail = sum(w for o, w in weights.items() if gaps[o] >= gamma) / inner
             assert tail <= z**gamma * sum(prior.values()) / inner
-    return "ours: with the unrounded target the gap bound is max(q, 1 - q) times the printed one (same epsilon; error to q n)"
+    return (
+        "ours: with the unrounded target the gap bound is max(q, 1 - q) times the printed one (same epsilon; "
+        "error to q n)"
+    )
 
 
 def check_uniform_bound(subject: Callable[[int], bool] = lambda rank: rank >= 1) -> str:
@@ -132,7 +148,10 @@ def check_uniform_first_cell(subject: Callable[[list[float], float], float] = le
     bound = uniform_bound(1.0, subject([0.001, 0.5], 0.0), -2 * math.log(z), float(beta))
     assert bound < 1 - 1e-9, "the bound survives"
     assert 1 - law[HALF] > Fraction(95, 100)
-    return f"uniform prior, x = (0.001, 0.5) in (0, 1), q = 1/4: gap < {bound:.3f} claimed w.p. 0.9, Pr{{gap = 0}} is 0.046"
+    return (
+        f"uniform prior, x = (0.001, 0.5) in (0, 1), q = 1/4: gap < {bound:.3f} claimed w.p. 0.9, Pr{{gap = 0}} "
+        "is 0.046"
+    )
 
 
 def check_cauchy_mass(subject: Callable[[sympy.Expr], sympy.Expr] = lambda t: t / (1 + t**2)) -> str:
@@ -143,12 +162,16 @@ def check_cauchy_mass(subject: Callable[[sympy.Expr], sympy.Expr] = lambda t: t 
     assert sympy.simplify(sigma / sympy.pi * s / (sigma**2 + r**2) - claimed) == 0
     printed = sympy.pi * (b - a + 4 * r**2 / (b - a)) / (2 * s)
     assert sympy.simplify(1 / claimed - printed) == 0
-    # mass of (-infinity, x_1] is at least arctan(t) / pi with t = sigma / R; the claim is at most t / (1 + t^2) / pi if psi <= R
+    # mass of (-infinity, x_1] is at least arctan(t) / pi with t = sigma / R; the claim is at most t / (1 + t^2) / pi
+    # if psi <= R
     t = sympy.symbols("t", positive=True)
     slope = sympy.factor(sympy.diff(sympy.atan(t) - subject(t), t))
     assert sympy.limit(sympy.atan(t) - subject(t), t, 0) == 0
     assert slope.is_positive, slope
-    return "cor:cauchy: the claimed mass bounds every inner cell, and the left tail too when psi <= R, that is for n >= 3 (sympy)"
+    return (
+        "cor:cauchy: the claimed mass bounds every inner cell, and the left tail too when psi <= R, that is "
+        "for n >= 3 (sympy)"
+    )
 
 
 def paper_cauchy(*args: float, **known: int) -> float:
@@ -157,7 +180,9 @@ def paper_cauchy(*args: float, **known: int) -> float:
 
 
 def check_cauchy_two_records(subject: Callable[..., float] = paper_cauchy) -> str:
-    """Counterexample for n = 2 and floor(q n) = 0: two far records, scale 1; the left tail has half the claimed mass."""
+    """Counterexample for n = 2 and floor(q n) = 0: two far records, scale 1; the left tail has half the claimed
+    mass.
+    """
     x, radius, beta = Fraction(999), 1000.0, Fraction(1, 10)
     tail = ball(HALF) - ball(x).atan() / arb.pi()  # mass of (-infinity, -999]
     z = Fraction(1, 15_748)
@@ -166,7 +191,10 @@ def check_cauchy_two_records(subject: Callable[..., float] = paper_cauchy) -> st
     inner = 1 - 2 * tail
     failure = (inner * ball(z) + tail * ball(z) ** 2) / (tail + inner * ball(z) + tail * ball(z) ** 2)
     assert failure > ball(Fraction(15, 100)), failure
-    return f"cor:cauchy, x = (-999, 999), scale 1, R = 1000, q = 1/4: gap < {bound:.4f} claimed w.p. 0.9, Pr{{gap >= 1}} > 0.15"
+    return (
+        f"cor:cauchy, x = (-999, 999), scale 1, R = 1000, q = 1/4: gap < {bound:.4f} claimed w.p. 0.9, "
+        f"Pr{{gap >= 1}} > 0.15"
+    )
 
 
 def check_log_pi(subject: Callable[[], float] = lambda: math.log(math.pi)) -> str:
@@ -186,7 +214,10 @@ def check_uniform_wrong_interval(subject: Callable[[int, float], float] = lambda
         # all records in (1, 1 + excess), prior on (0, 1): every output lies below all records
         law = mechanism(Restricted(Grid(n), -math.inf, math.inf), HALF, {HALF: Fraction(1)}, HALF)
         assert all(float(gap(Grid(n), HALF, o)) == subject(n, excess) for o in law)
-    return "uniform prior on (0, 1), all data in (1, 1 + 1e-9): the gap is floor(q n) with certainty, however small R - (b - a) / 2"
+    return (
+        "uniform prior on (0, 1), all data in (1, 1 + 1e-9): the gap is floor(q n) with certainty, however "
+        "small R - (b - a) / 2"
+    )
 
 
 def check_tail_rates(subject: Callable[[sympy.Expr], sympy.Expr] = lambda r: r) -> str:
@@ -198,7 +229,10 @@ def check_tail_rates(subject: Callable[[sympy.Expr], sympy.Expr] = lambda r: r) 
     assert sympy.limit(cauchy / sympy.log(1 + r**2), r, sympy.oo) == 1
     normal = r**2 / 2
     assert sympy.limit(normal / r, r, sympy.oo) == sympy.oo
-    return "the bound grows like R for a Laplace prior, like log(1 + R^2) for Cauchy, like R^2 for the normal (sympy limits)"
+    return (
+        "the bound grows like R for a Laplace prior, like log(1 + R^2) for Cauchy, like R^2 for the normal "
+        "(sympy limits)"
+    )
 
 
 def check_log_sum_exp(subject: Callable[[int], float] = math.log) -> str:
@@ -208,4 +242,7 @@ def check_log_sum_exp(subject: Callable[[int], float] = math.log) -> str:
         harmonic = m / sum(1 / value for value in psis)
         left, right = -log_ball(harmonic), log_ball(sum((1 / value for value in psis), Fraction(0))) - arb(subject(m))
         assert abs(float(left) - float(right)) < 1e-12, (psis, float(left), float(right))
-    return "-log of the harmonic mean = log sum exp(U_i) - log m; the printed equality forgets log m (m = 2, Psi = 1/2: log 2, not log 4)"
+    return (
+        "-log of the harmonic mean = log sum exp(U_i) - log m; the printed equality forgets log m (m = 2, Psi "
+        "= 1/2: log 2, not log 4)"
+    )

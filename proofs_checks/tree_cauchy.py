@@ -31,14 +31,19 @@ def check_multi_cauchy_printed(subject: Callable[..., float] = paper_multi_cauch
     """Counterexample: x = (-1, 0, 1), quantiles 1/4, 1/2, 2/3, standard Cauchy priors, epsilon = 40, beta = 1/4."""
     z = (-arb(10)).exp()  # each level runs at 20
     # the median falls into (-1, 0], and there below -1/2; then 2/3 aims at rank 1 of 3 where floor(2/3 * 3) = 2
-    median = cauchy_mass(Fraction(-1), Fraction(0)) / (cauchy_mass(Fraction(-1), Fraction(0)) + ball(Fraction(3, 4)) * z)
+    median = cauchy_mass(Fraction(-1), Fraction(0)) / (
+        cauchy_mass(Fraction(-1), Fraction(0)) + ball(Fraction(3, 4)) * z
+    )
     below = cauchy_mass(Fraction(-1), -HALF) / cauchy_mass(Fraction(-1), Fraction(0))
     near = cauchy_mass(-HALF, Fraction(0))
     failure = median * below * near / (near + z)
     bound = subject(1.01, 2.0, 1.0, 40.0, 3, 0.25)
     assert bound < 1 - 1e-9, "the bound survives"
     assert failure > ball(Fraction(2, 5))
-    return f"cor:multi-cauchy as printed, m = 3, n = 3: gap < {bound:.3f} claimed w.p. 3/4, Pr{{gap >= 1}} > {float(failure) - 0.001:.3f}"
+    return (
+        f"cor:multi-cauchy as printed, m = 3, n = 3: gap < {bound:.3f} claimed w.p. 3/4, Pr{{gap >= 1}} > "
+        f"{float(failure) - 0.001:.3f}"
+    )
 
 
 def check_multi_cauchy_cells(subject: Callable[[arb], arb] = lambda z: z) -> str:
@@ -62,12 +67,19 @@ def check_multi_cauchy_cells(subject: Callable[[arb], arb] = lambda z: z) -> str
             assert psi > subject(z) * claimed, (x, low, target)
             shrunk = shrunk or bool(masses[target] < claimed)
     assert shrunk
-    return "Cauchy nodes: Psi^ >= exp(-epsilon_i / 2) claimed mass always; the mass alone fails in a node's leftmost cell (balls)"
+    return (
+        "Cauchy nodes: Psi^ >= exp(-epsilon_i / 2) claimed mass always; the mass alone fails in a node's "
+        "leftmost cell (balls)"
+    )
 
 
 def check_multi_cauchy(subject: Callable[..., float] = cor_multi_cauchy) -> str:
-    """The corrected bound is at least the printed one, and at least one rank wherever the instance above errs by one."""
+    """The corrected bound is at least the printed one, and at least one rank wherever the instance above errs by
+    one.
+    """
     for epsilon in (1.0, 40.0, 4000.0):
-        assert subject(1.01, 2.0, 1.0, epsilon, 3, 0.25) >= max(1.0, paper_multi_cauchy(1.01, 2.0, 1.0, epsilon, 3, 0.25))
+        assert subject(1.01, 2.0, 1.0, epsilon, 3, 0.25) >= max(
+            1.0, paper_multi_cauchy(1.01, 2.0, 1.0, epsilon, 3, 0.25)
+        )
     assert 0 < subject(1.0, 2.0, 0.1, 1.0, 1, 0.5) < math.inf
     return "cor:multi-cauchy, corrected: covers m = 1, rounding and leftmost cells"
