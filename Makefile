@@ -77,8 +77,8 @@ notebooks: $(READY) ## execute the notebooks anew from their sources and store t
 lab: $(READY) ## open the notebooks in JupyterLab
 	$(BIN)/jupyter lab notebooks
 
-bench: $(READY) ## time the slow parts
-	$(BIN)/python -m pq.experiments.bench
+bench: $(READY) ## time one release beside np.sort of the same array
+	$(BIN)/python -m benchmarks.one_release
 
 format: $(READY) ## let ruff mend what it can
 	$(BIN)/ruff check --fix .
