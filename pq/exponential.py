@@ -18,6 +18,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 
 import numpy as np
 
@@ -66,12 +67,12 @@ class Law:
     rate: float
     edge: bool
 
-    @property
+    @cached_property
     def ends(self) -> tuple[float, float]:
         """Outermost edges of the cells, in the data's units."""
         return (-math.inf, math.inf) if self.edge else self.column.edges_of(self.low, self.high)
 
-    @property
+    @cached_property
     def fallback(self) -> float | None:
         """The only output if the prior has no mass in the interval; None if it has some."""
         ends = self.ends
@@ -97,8 +98,9 @@ class Law:
         only = self.fallback
         if only is not None:
             return only
-        edges = self._choose(cell_uniform)
-        o = float(self.prior.quantile_between(*edges, point_uniform))
+        lower, upper = self._choose(cell_uniform)
+        o = float(self.prior.quantile_between(lower, upper, point_uniform))
+        o = max(o, math.nextafter(lower, math.inf))  # a cell holds its upper edge, not its lower one
         return self._clip(self.column.output(o))
 
     def _choose(self, uniform: float) -> tuple[float, float]:

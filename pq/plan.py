@@ -13,7 +13,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 from pq.exact import Number, budget_fraction, decimal_fraction, quantile_fractions
@@ -276,21 +276,25 @@ def plan(
     power = decimal_fraction(budget_power, "budget_power")
     if power < 0:
         raise ValueError(f"budget_power must not be negative, got {budget_power}")
-    distinct = tuple(sorted(set(fractions)))
+    return _plan(fractions, budget, adjacency, calibration, arity, power)
+
+
+@lru_cache(maxsize=256)
+def _plan(
+    quantiles: tuple[Fraction, ...],
+    budget: Fraction | float,
+    adjacency: str,
+    calibration: str,
+    arity: int,
+    power: Fraction,
+) -> Plan:
+    """The plan of checked arguments; kept, since many releases share one."""
+    distinct = tuple(sorted(set(quantiles)))
     index = {q: i for i, q in enumerate(distinct)}
     root = _build(0, len(distinct), -1, -1, 1, budget, arity, power)
     assert root is not None
-    return Plan(
-        quantiles=fractions,
-        epsilon=budget,
-        adjacency=adjacency,
-        calibration=calibration,
-        arity=arity,
-        budget_power=float(budget_power),
-        distinct=distinct,
-        positions=tuple(index[q] for q in fractions),
-        root=root,
-    )
+    positions = tuple(index[q] for q in quantiles)
+    return Plan(quantiles, budget, adjacency, calibration, arity, float(power), distinct, positions, root)
 
 
 def kary_arity(m: int) -> int:

@@ -1,6 +1,6 @@
 """Slow, obviously right versions, written straight from the paper and independent of the package.
 
-Everything works on sorted lists of distinct numbers with plain Python arithmetic; priors are given by their distribution function.
+Everything works on sorted lists of distinct numbers and weighs every interval.
 """
 
 from __future__ import annotations
@@ -8,17 +8,10 @@ from __future__ import annotations
 import itertools
 import math
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 
-Cdf = Callable[[float], float]
-
-
-def weights(points: Sequence[float], ends: tuple[float, float], cdf: Cdf, target: float, rate: float) -> list[float]:
-    """exp(-rate |k - target|) mu(I_k) for each of the n + 1 intervals between the points."""
-    edges = [ends[0], *points, ends[1]]
-    return [math.exp(-rate * abs(k - target)) * (cdf(edges[k + 1]) - cdf(edges[k])) for k in range(len(points) + 1)]
-
+import numpy as np
 
 def release(
     x: Sequence[float],
@@ -35,23 +28,22 @@ def release(
     epsilons are the algorithm's inputs: a node with |i| quantiles spends epsilons[i] / |i| on each.
     """
 
-    def cdf(o: float) -> float:
-        return min(max((o - support[0]) / (support[1] - support[0]), 0.0), 1.0)
+    def cdf(o: np.ndarray) -> np.ndarray:
+        return np.clip((o - support[0]) / (support[1] - support[0]), 0.0, 1.0)
 
     def quantile(points: list[float], q: Fraction, epsilon: float, a: float, b: float) -> float:
         n = len(points)
         target = float(q * n) if sharp else math.floor(q * n)
         rate = epsilon / 2 / (float(max(q, 1 - q)) if sharp else 1.0)
-        w = weights(points, (a, b), cdf, target, rate)
-        edges = [a, *points, b]
-        atoms = [0.0, 0.0]
+        edges = np.array([a, *points, b])
+        atoms = np.array([0.0, 0.0])
         if rule == "edge":
-            atoms = [cdf(a) * math.exp(-rate * abs(0 - target)), (1 - cdf(b)) * math.exp(-rate * abs(n - target))]
-        k = rng.choices(range(n + 3), weights=[*atoms, *w])[0]
+            atoms = np.array([cdf(edges[0]), 1 - cdf(edges[-1])]) * np.exp(-rate * np.abs(np.array([0, n]) - target))
+        intervals = np.exp(-rate * np.abs(np.arange(n + 1) - target)) * np.diff(cdf(edges))
+        k = rng.choices(range(n + 3), cum_weights=np.cumsum([*atoms, *intervals]).tolist())[0]
         if k < 2:
             return (a, b)[k]
-        low, high = max(edges[k - 2], support[0]), min(edges[k - 1], support[1])
-        return rng.uniform(low, high)
+        return rng.uniform(max(edges[k - 2], support[0]), min(edges[k - 1], support[1]))
 
     def recurse(j: list[int], q_low: Fraction, q_high: Fraction, a: float, b: float) -> list[float]:
         if not j:
