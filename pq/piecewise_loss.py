@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from pq.bounds.learning import lem_refined_sensitivity
+
 __all__ = ["gradient_sensitivity", "log_scores", "piecewise_constant"]
 
 FloatArray = npt.NDArray[np.float64]
@@ -81,26 +83,21 @@ def piecewise_constant(weights: npt.ArrayLike, log_score: npt.ArrayLike) -> tupl
 def gradient_sensitivity(epsilons: npt.ArrayLike, cells: int, robustness: float) -> float:
     """Return how far, in Euclidean norm, one record can move the gradient of ``piecewise_constant``.
 
-    Paper: ``lem:refined-sensitivity``, over weights that are all at least ``robustness / cells``.
+    Paper: ``lem:refined-sensitivity``, in the sharper form of ``pq.bounds.lem_refined_sensitivity``, over weights that
+    are all at least ``robustness / cells``.
 
     Parameters: ``epsilons`` (m,) budgets of the mechanisms, not negative; ``cells`` number d of cells, at least 1;
-    ``robustness`` gamma, in (0, 1].
-
-    Returns ``(d / gamma) * min(sqrt(2), exp(e) - 1)`` with ``e`` the budget for one quantile and twice the largest for
-    more.  The paper has 2 in place of the square root of 2: the two gradients have norm at most ``d / gamma`` and no
-    entry of either is positive, so that they cannot point in opposite directions.
+    ``robustness`` gamma, in (0, 1].  Holds when a record is added, removed or replaced.
 
     Raises ``ValueError`` if an argument is outside its range.
 
     >>> round(gradient_sensitivity([0.01], 10, 0.5), 6)
-    0.201003
+    0.070711
     """
     budgets = np.atleast_1d(np.asarray(epsilons, dtype=np.float64))
     if budgets.size == 0 or not np.all(budgets >= 0):
         raise ValueError("epsilons must be at least one number, none negative")
-    if cells < 1:
-        raise ValueError("cells must be at least 1")
-    if not 0 < robustness <= 1:
-        raise ValueError("robustness must be in (0, 1]")
-    largest = float(np.max(budgets)) * (1 if budgets.size == 1 else 2)
-    return cells / robustness * min(float(np.sqrt(2.0)), float(np.expm1(min(largest, 1.0))))
+    largest = float(np.max(budgets))
+    # No budget, no change; the bound is asked all the same, so that it looks at the other arguments.
+    bound = lem_refined_sensitivity(largest or 1.0, cells, robustness, quantiles=budgets.size)
+    return bound if largest > 0 else 0.0

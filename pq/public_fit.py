@@ -13,8 +13,9 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
+from pq.bounds.learning import pubpri_step_sizes
 from pq.exact import quantile_fractions
-from pq.learners import COCOB, OGD, Averaged, public_private_steps
+from pq.learners import COCOB, OGD, Averaged
 from pq.losses import laplace_interval_fast
 from pq.priors import Laplace
 
@@ -23,7 +24,7 @@ __all__ = ["fit_public", "optimal_intervals"]
 FloatArray = npt.NDArray[np.float64]
 
 _ROUND = 100  # steps of a round, about: a cut with more data sets takes several at a step, one with fewer is repeated
-_TOLERANCES = (0.003,) * 11 + (0.05,) * 89  # nats a round must gain for another; a poor guess may take longer
+_TOLERANCES = (0.005,) * 11 + (0.05,) * 89  # nats a round must gain for another; a poor guess may take longer
 _SHARPEST = 4.0  # a scale of a quarter of the resolution puts 86% of the prior on one value of the data
 
 
@@ -126,12 +127,14 @@ def _run_ogd(
     """The theorem's algorithm: one pass from theta = 0 and the middle of the range of phi, then the average."""
     drawn = problem.draw(rng)
     bound, m = float(np.max(reach)) or 1.0, len(least)
-    for_theta, for_phi = public_private_steps(bound, float(np.min(least)), float(np.max(most)), m, len(drawn[0]))
+    steps = pubpri_step_sizes(
+        len(drawn[0]), quantiles=m, data_bound=bound, scale_min=float(np.min(least)), scale_max=float(np.max(most))
+    )
     end = bound / least
     learner = Averaged(
         OGD(
             np.stack([np.zeros(m), 0.5 * (1.0 / most + 1.0 / least)]),
-            step=[[for_theta], [for_phi]],
+            step=[[steps.location], [steps.inverse_scale]],
             lower=np.stack([-end, 1.0 / most]),
             upper=np.stack([end, 1.0 / least]),
         )
@@ -206,7 +209,7 @@ def fit_public(
             ``scale`` positive.  The learner starts there, and ``scale`` is the unit that it works in.
         min_width: public resolution of the data, positive, in their unit; shorter intervals are widened to it.
         optimizer: ``"cocob"``, passes over fresh cuts of the data until progress stops, or ``"ogd"``, one pass of the
-            theorem's algorithm with its step sizes (corrected, see ``public_private_steps``) and its average.
+            theorem's algorithm with its step sizes (corrected, see ``pq.bounds.pubpri_step_sizes``) and its average.
         rng: source of the cuts.
         scales: least and largest scale of a prior, in the data's unit; by default a quarter of ``min_width`` and, for
             ``"cocob"``, no less than the spread of the data; for ``"ogd"``, whose steps grow with the range, from a

@@ -10,13 +10,14 @@ import numpy as np
 import numpy.typing as npt
 
 from pq.learners.cocob import COCOB
-from pq.learners.ftrl import DPFTRL
-from pq.learners.gradient import OGD, Averaged, public_private_steps
+from pq.learners.ftrl import DPFTRL, private_noise_std
+from pq.learners.gradient import OGD, Averaged
 from pq.learners.mirror import EntropicMirror, project_simplices
 from pq.learners.prefix import (
     SquareRootAggregator,
     StepsExceeded,
     TreeAggregator,
+    mean_squared_error,
     noise_multiplier,
     square_root_sensitivity,
     square_root_variances,
@@ -34,9 +35,10 @@ __all__ = [
     "SquareRootAggregator",
     "StepsExceeded",
     "TreeAggregator",
+    "mean_squared_error",
     "noise_multiplier",
+    "private_noise_std",
     "project_simplices",
-    "public_private_steps",
     "square_root_sensitivity",
     "square_root_variances",
     "tree_nodes",

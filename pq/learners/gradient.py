@@ -1,4 +1,4 @@
-"""Projected online gradient descent, averaging of iterates, and the step sizes of the public-private theorem."""
+"""Projected online gradient descent, and the average of a learner's predictions (``thm:pubpri``, ``thm:o2b``)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["OGD", "Averaged", "public_private_steps"]
+__all__ = ["OGD", "Averaged"]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -106,33 +106,3 @@ class Averaged:
         self._learner.update(gradient)  # first, so that a refusal leaves the average alone
         self._count += 1
         self._mean = self._mean + (point - self._mean) / self._count
-
-
-def public_private_steps(
-    bound: float, min_scale: float, max_scale: float, quantiles: int, steps: int, *, calibration: str = "corrected"
-) -> tuple[float, float]:
-    """Return the step sizes for theta and phi of the public-private algorithm.
-
-    Paper: ``thm:pubpri``.  Parameters: ``bound`` B, the data lie in [-B, B]; ``min_scale``, ``max_scale`` the range of
-    the scales of the Laplace priors, in the data's unit; ``quantiles`` m; ``steps`` T; ``calibration``:
-
-    - ``"paper"``: ``B sqrt(m/T)`` and ``(max - min) / (4 B + max) sqrt(m/T)``, as printed.  They carry the wrong unit
-      (theta and its gradient have none, but B has), so that the path depends on the unit of the data;
-    - ``"corrected"``: distance over gradient, ``(B / min) sqrt(m/T)`` and ``(1/min - 1/max) / (4 B + max) sqrt(m/T)``.
-
-    Raises ``ValueError`` unless all are positive and ``min_scale <= max_scale``.
-
-    >>> public_private_steps(10.0, 0.5, 4.0, 4, 100)
-    (4.0, 0.007954545454545455)
-    """
-    if not (bound > 0 and min_scale > 0 and quantiles > 0 and steps > 0):
-        raise ValueError("bound, min_scale, quantiles and steps must be positive")
-    if not min_scale <= max_scale:
-        raise ValueError("min_scale must not exceed max_scale")
-    root = float(np.sqrt(quantiles / steps))
-    slope = 4.0 * bound + max_scale
-    if calibration == "paper":
-        return bound * root, (max_scale - min_scale) / slope * root
-    if calibration == "corrected":
-        return bound / min_scale * root, (1.0 / min_scale - 1.0 / max_scale) / slope * root
-    raise ValueError(f"calibration must be 'paper' or 'corrected', got {calibration!r}")
