@@ -220,6 +220,21 @@ def _one_node(
     return cases
 
 
+def check_edge_mass(
+    subject: Callable[[Prior, Position, Position], Prior] = lambda mu, low, high: adapt(mu, low, high, "edge"),
+) -> str:
+    """Edge adaptation keeps the total mass, and leaves what lies inside alone."""
+    for _, _, priors, _ in node_cases():
+        for prior, other in itertools.pairwise(priors):
+            for low, high in edge_pairs(prior, other):
+                moved = subject(other, low, high)
+                assert sum(moved.values()) == sum(other.values()), (low, high)
+                assert all(moved[o] == mass for o, mass in other.items() if low < o < high)
+    return (
+        "edge adaptation moves the mass outside [a^, b^] to its edges: the total stays, the inside is untouched (exact)"
+    )
+
+
 def check_lem_prior_budget(subject: Callable[[int], int] = lambda depth: depth) -> str:
     """Counterexample to lem:prior with epsilon where epsilon_i belongs: the root of a tree of two levels."""
     z = Fraction(1, 100)  # exp(-epsilon_i / 2), and exp(-epsilon / 2) is its square

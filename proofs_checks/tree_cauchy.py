@@ -83,3 +83,12 @@ def check_multi_cauchy(subject: Callable[..., float] = cor_multi_cauchy) -> str:
         )
     assert 0 < subject(1.0, 2.0, 0.1, 1.0, 1, 0.5) < math.inf
     return "cor:multi-cauchy, corrected: covers m = 1, rounding and leftmost cells"
+
+
+def check_half_cauchy(subject: Callable[[arb], arb] = lambda mass: 2 * mass) -> str:
+    """One-sided bounds: the half-Cauchy doubles every mass on its side, so its bound is 2 / epsilon log 2 smaller."""
+    for low, high in ((Fraction(0), Fraction(1)), (Fraction(3), Fraction(7, 2)), (Fraction(999), Fraction(1000))):
+        half = cauchy_mass(low, high) / cauchy_mass(Fraction(0), math.inf)
+        assert subject(cauchy_mass(low, high)).overlaps(half), (low, high)
+        assert half > 2 * 2 * 2 * ball(high - low) / arb.pi() / (4 + 4 * ball(high) ** 2) * (1 - arb("1e-50"))
+    return "half-Cauchy prior for one-sided data: twice the Cauchy mass, hence a bound smaller by (2 / epsilon) log 2"

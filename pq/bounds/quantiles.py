@@ -42,7 +42,9 @@ def lem_quantile(
     log_total: float = 0.0,
     version: Version = "corrected",
 ) -> float:
-    """Gap of one exponential mechanism that is exceeded with probability at most beta (`lem:quantile`, `eq:basic`).
+    """Gap of one exponential mechanism that is exceeded with probability at most beta (`lem:quantile`).
+
+    Solves `eq:quantile` for the gap, which gives `eq:basic`.
 
     log_psi: log inner product of prior and score, with or without the epsilon. sensitivity: D of the rate `epsilon /
     (2 D)`; below 1 the gap is the unrounded one. log_total: log of the prior's total mass, which the paper takes to
@@ -144,6 +146,8 @@ def lem_error(relative: Fraction | None = None, *, rounded: bool = True, version
 
 def cor_quantile(log_psi_robust: float, epsilon: float, beta: float, weight: float) -> tuple[float, float]:
     """Robustness and consistency of one quantile with weight lambda on the robust prior (`cor:quantile`).
+
+    Robust in the sense of `def:robustness`, consistent in that of `def:consistency`.
 
     log_psi_robust: log inner product of the robust prior. Returns the two gaps, infinite where the weight makes them
     so.

@@ -174,7 +174,7 @@ def thm_binary(
     >>> round(thm_binary(math.log(0.01), epsilon=1, m=15, beta=0.05), 6)
     585.301349
     >>> round(thm_binary(math.log(0.01), epsilon=1, m=15, beta=0.05, version="paper"), 6)
-    565.268247
+    565.268902
     """
     check_arguments(version, epsilon=epsilon, m=m, beta=beta)
     if m & (m + 1):
@@ -233,7 +233,7 @@ def thm_kary(
     rounded: bool = True,
     version: Version = "corrected",
 ) -> float:
-    """Largest gap of any m quantiles in a K-ary tree under edge adaptation (`thm:kary`).
+    """Largest gap of any m quantiles in a K-ary tree under edge adaptation (`thm:kary`, `thm:kary-main`).
 
     p: power of the budgets `k**-p` by depth. arity: K, by default `ceil(exp(sqrt(log 2 log(m + 1))))` (the printed
     version allows no other). Corrected: `2 (K - 1) H A / epsilon` with `A = sum 2**(k-j) j**p` and `H = sum k**-p`

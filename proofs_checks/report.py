@@ -1,0 +1,161 @@
+"""The registry of claims read, checked and reported: `make checks`."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import sys
+import time
+import tomllib
+from collections import Counter
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+FOLDER = Path(__file__).parent
+VERDICTS = ("holds", "holds corrected", "false as stated", "not decided", "definition")
+GRADES = ("proved", "high precision", "property tested", "statistical", "none")
+
+Claim = dict[str, Any]
+
+
+def load_claims() -> dict[str, Claim]:
+    """Every claim by its label, from `claims.toml` or its parts.
+
+    Raises:
+        ValueError: a label stands in two places.
+    """
+    whole = FOLDER / "claims.toml"
+    claims: dict[str, Claim] = {}
+    for path in [whole] if whole.is_file() else sorted(FOLDER.glob("claims_*.toml")):
+        for label, claim in tomllib.loads(path.read_text(encoding="utf-8")).items():
+            if label in claims:
+                raise ValueError(f"{label} stands twice in the registry")
+            claims[label] = claim
+    return claims
+
+
+def load_mutants() -> dict[str, list[Any]]:
+    """The broken variants of each check, by "module:check_function"."""
+    mutants: dict[str, list[Any]] = {}
+    for path in sorted(FOLDER.glob("mutants*.py")):
+        mutants |= getattr(importlib.import_module(f"proofs_checks.{path.stem}"), "MUTANTS", {})
+    return mutants
+
+
+def find_check(key: str) -> Callable[..., str]:
+    """The function that a key "module:check_function" names."""
+    module, name = key.split(":")
+    return getattr(importlib.import_module(f"proofs_checks.{module}"), name)
+
+
+def survivors(key: str) -> list[int]:
+    """Positions of the mutants that the check does not reject."""
+    check, alive = find_check(key), []
+    for position, mutant in enumerate(load_mutants().get(key, [])):
+        try:
+            check(mutant)
+        except AssertionError:
+            continue
+        alive.append(position)
+    return alive
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What one check said, how long it took, and how its mutants fared."""
+
+    key: str
+    line: str
+    passed: bool
+    mutants: int
+    alive: int
+    seconds: float
+
+
+def run(key: str) -> Outcome:
+    """Run one check and its mutants."""
+    start = time.perf_counter()
+    try:
+        line, passed = find_check(key)(), True
+    except Exception as error:
+        line, passed = f"{type(error).__name__}: {error}", False
+    mutants = len(load_mutants().get(key, []))
+    alive = len(survivors(key)) if passed else 0
+    return Outcome(key, line, passed, mutants, alive, time.perf_counter() - start)
+
+
+def checks_of(claims: dict[str, Claim]) -> list[str]:
+    """Every check that a claim names, once, in the order of the registry."""
+    return list(dict.fromkeys(key for claim in claims.values() for key in claim.get("checks", [])))
+
+
+def describe(label: str, claim: Claim, outcomes: dict[str, Outcome], told: set[str]) -> list[str]:
+    """The lines of one claim; a check speaks at the first claim that it serves."""
+    lines = [f"{label}: {claim['title']}", f"    {claim['verdict']} ({claim['grade']})"]
+    if claim.get("counterexample"):
+        lines.append(f"    counterexample: {claim['counterexample']}")
+    if claim.get("corrected"):
+        lines.append(f"    instead: {claim['corrected']}")
+    for key in claim.get("checks", []):
+        outcome = outcomes[key]
+        if outcome.passed and key in told:
+            lines.append(f"    [as above] {key}")
+            continue
+        told.add(key)
+        mark = "ok" if outcome.passed and not outcome.alive else "FAILED"
+        rejected = f"{outcome.mutants - outcome.alive} of {outcome.mutants} mutants rejected"
+        lines.append(f"    [{mark}] {outcome.line}")
+        lines.append(f"         {key}, {rejected}, {outcome.seconds:.1f} s")
+    return lines
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Print the report; 1 if a check fails or a mutant survives."""
+    parser = argparse.ArgumentParser(prog="python -m proofs_checks", description="Check the paper's statements.")
+    parser.add_argument("labels", nargs="*", help="only statements whose label contains one of these")
+    parser.add_argument("--workers", type=int, default=2, help="processes (default: 2)")
+    options = parser.parse_args(arguments)
+    claims = {
+        label: claim
+        for label, claim in load_claims().items()
+        if not options.labels or any(part in label for part in options.labels)
+    }
+    start = time.perf_counter()
+    with ProcessPoolExecutor(options.workers) as pool:
+        outcomes = {outcome.key: outcome for outcome in pool.map(run, checks_of(claims))}
+    section, told = None, set[str]()
+    for label, claim in claims.items():
+        if claim["section"] != section:
+            section = claim["section"]
+            print(f"\n== Section {section} ==")
+        print("\n".join(describe(label, claim, outcomes, told)))
+    return summarise(claims, list(outcomes.values()), time.perf_counter() - start)
+
+
+def summarise(claims: dict[str, Claim], outcomes: list[Outcome], seconds: float) -> int:
+    """The counts at the end, and the exit code."""
+    for name, order in (("verdict", VERDICTS), ("grade", GRADES)):
+        counts = Counter(str(claim[name]) for claim in claims.values())
+        print(
+            f"{'' if name == 'grade' else chr(10)}by {name}: "
+            + ", ".join(f"{counts[k]} {k}" for k in order if counts[k])
+        )
+    failed = [outcome.key for outcome in outcomes if not outcome.passed]
+    weak = [outcome.key for outcome in outcomes if outcome.alive]
+    mutants = sum(outcome.mutants for outcome in outcomes)
+    alive = sum(outcome.alive for outcome in outcomes)
+    print(
+        f"{len(claims)} statements, {len(outcomes)} checks, {mutants - alive} of {mutants} mutants rejected, {seconds:.0f} s"
+    )
+    if failed:
+        print("FAILED: " + ", ".join(failed))
+    if weak:
+        print("MUTANTS SURVIVE: " + ", ".join(weak))
+    return 1 if failed or weak else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
