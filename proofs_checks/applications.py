@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from fractions import Fraction
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -108,6 +109,25 @@ def check_separation(subject: Callable[[int, Fraction], Fraction] = lambda n, ps
     # The middle of the printed chain counts ordered pairs: 2 n (n-1) kappa psi, more than n^2 kappa psi from n = 3 on.
     assert 2 * 3 * 2 > 3**2
     return "Pr(psi_z < psi) <= kappa n^2 psi (exact, uniform); the middle step needs n(n-1)/2 pairs (n = 3: 12 > 9)"
+
+
+def least_separation(data: list[Fraction], ranks: tuple[int, ...]) -> Fraction:
+    """psi of the paper: the least distance of any two neighbours."""
+    return min(b - a for a, b in pairwise(data))
+
+
+def interval_separation(data: list[Fraction], ranks: tuple[int, ...]) -> Fraction:
+    """Corrected: the least length of the optimal intervals."""
+    return min(data[k] - data[k - 1] for k in ranks)
+
+
+def check_order_statistics(subject: Callable[..., Fraction] = interval_separation) -> str:
+    """psi_z is no function of the quantiles' intervals, on which TV_q is defined; the least optimal interval is."""
+    first, second = [F(0), F(1, 2), F(1), F(2)], [F(0), F(1, 2), F(1), F(101, 100)]
+    rank = 2  # q = 1/2: the optimal interval is (1/2, 1] in both
+    assert subject(first, (rank,)) == subject(second, (rank,)), "depends on more than the optimal interval"
+    assert all(interval_separation(x, (rank,)) >= least_separation(x, (rank,)) for x in (first, second))
+    return "psi_z is no function of the quantiles' intervals: (0,1/2,1,2) and (0,1/2,1,1.01) at q = 1/2; their lengths are"
 
 
 def unit_free_tail(psi: Any) -> Any:
@@ -270,7 +290,7 @@ def simplified(steps: int, d: int, beta: float, *, keep_one: bool = True) -> flo
 
 
 def check_dropped_one(subject: Callable[[int, int, float], float] = simplified) -> str:
-    """1 + (2/eps') Q is not at most (2/eps') Q: at T = 1, beta' near 1, the simplified bound vanishes, not the regret."""
+    """1 + (2/eps') Q is not at most (2/eps') Q: at T = 1, beta' near 1, the bound vanishes and the regret does not."""
     for d in (1, 3):
         for beta in (0.5, 0.999, 0.9999999):
             assert first_step_regret(d, 1.0, 1.0, 1.0) <= subject(1, d, beta), (d, beta)

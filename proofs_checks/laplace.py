@@ -248,6 +248,7 @@ def check_joint_convexity(subject: Callable[[Any, Any], Any] | None = None) -> s
     }
     for (x, y), numerator in entries.items():
         gap = (sympy.diff(loss, x, y) * base**2 - numerator).rewrite(sympy.exp)
+        assert abs(sympy.N(gap.subs({u: sympy.Rational(3, 2), z: sympy.Rational(1, 3)}), 30)) < 1e-20, (x, y)
         assert sympy.simplify(sympy.expand(gap)) == 0, (x, y)
     determinant = entries[u, u] * entries[z, z] - entries[u, z] ** 2 - sympy.exp(u) * base
     assert sympy.simplify(sympy.expand(determinant.rewrite(sympy.exp))) == 0

@@ -184,20 +184,30 @@ def check_centred_lower_bound(subject: tuple[float, float] = (1.0, 1.0)) -> str:
     return "U >= cR/2 + log(1/(C psi)) at the printed data set: Laplace and Normal, 300 random (R, psi, n, q)"
 
 
-def check_item_two_equality(subject: float = 2.5066282746310002) -> str:
-    """With "=" item 2 is false for the Normal: n = 2, psi = R/4, no location in (-R, R) attains aR + log(b/psi)."""
-    for a in (mpmath.mpf(10) ** k for k in range(-6, 4)):
-        for b in (mpmath.mpf(subject) * r for r in (mpmath.mpf("1e-3"), 0.5, 0.99, 1, 1.01, 2, 1000)):
-            found = False
-            with mpmath.workdps(60):
+def laplace_mass(p: Any, q: Any) -> Any:
+    """Mass of (p, q] under Laplace(0, 1), for which equality in item 2 does hold with a = 1/10, b = 2."""
+    if p >= 0:
+        return (mpmath.exp(-p) - mpmath.exp(-q)) / 2
+    return 1 - (mpmath.exp(p) + mpmath.exp(-q)) / 2
+
+
+def check_item_two_equality(subject: Callable[[Any, Any], Any] = normal_mass) -> str:
+    """With "=" item 2 is false for the Normal: n = 2, psi = R/4, no location in (-R, R) attains aR + log(b/psi).
+
+    As R falls to 0 every attainable value is log(1/(f(0) psi)) + O(R^2), so that b must be 1/f(0), and then a = 0.
+    """
+    with mpmath.workdps(60):
+        narrow = mpmath.mpf(10) ** -20
+        flat = 2 * narrow / subject(-narrow, narrow)  # 1/f(0)
+        for a in (mpmath.mpf(10) ** k for k in range(-6, 4)):
+            for b in (flat * r for r in (mpmath.mpf("1e-3"), 0.5, 0.99, 1, 1.01, 2, 1000)):
+                missed = False
                 for k in range(1, 60):
                     radius = mpmath.mpf(2) ** -k
                     psi = radius / 4
-                    least = -mpmath.log(normal_mass(-psi / 2, psi / 2))
-                    most = -mpmath.log(normal_mass(radius - psi, radius))
-                    wanted = a * radius + mpmath.log(b / psi)
-                    found = found or not least <= wanted <= most
-            assert found, (a, b)
+                    least, most = -mpmath.log(subject(-psi / 2, psi / 2)), -mpmath.log(subject(radius - psi, radius))
+                    missed = missed or not least <= a * radius + mpmath.log(b / psi) <= most
+                assert missed, f"a={float(a)}, b={float(b)} attains equality at every R"
     return (
         "for 70 pairs (a, b) there is R with aR + log(b/psi) outside every value of U (Normal, n=2): '=' must be '>='"
     )

@@ -207,8 +207,8 @@ def lem_refined_sensitivity(
     """Return how far, in l2, one record can move the gradient of the loss of piecewise-constant priors.
 
     Paper: ``lem:refined-sensitivity``, (d/gamma) min(2, exp(e) - 1) with e doubled for more than one quantile.
-    Ours: sqrt(2) (d/gamma) tanh(epsilon/4) for one quantile, which is attained in the limit, and
-    sqrt(2) (d/gamma) sin(min(epsilon/4, pi/2)) for more, without the doubling.
+    Ours: sqrt(2) (d/gamma) tanh(epsilon/4) for any number of quantiles, without the doubling; for one quantile there
+    are neighbours that come as close to it as wanted.
 
     Parameters: ``epsilon`` the largest budget of a mechanism, positive; ``cells`` d; ``robustness`` gamma in (0, 1];
     ``quantiles`` m.  Holds when a record is added, removed or replaced.  Raises ``ValueError`` naming the argument.
@@ -220,8 +220,7 @@ def lem_refined_sensitivity(
     scale = lem_lipschitz(cells, robustness)
     if version == "paper":
         return scale * min(2.0, math.expm1(min(epsilon * (2 if quantiles > 1 else 1), 2.0)))
-    moved = math.tanh(epsilon / 4) if quantiles == 1 else math.sin(min(epsilon / 4, math.pi / 2))
-    return math.sqrt(2.0) * scale * moved
+    return math.sqrt(2.0) * scale * math.tanh(epsilon / 4)
 
 
 def thm_quantile_regret(
