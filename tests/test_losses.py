@@ -46,9 +46,9 @@ def interval_oracle(theta: float, phi: float, lower: float, upper: float) -> tup
         return base - mpmath.log(mass), (f_far - f_near) / mass, -moment / mass
 
 
-def check_interval(theta: float, phi: float, lower: float, upper: float) -> None:
+def check_interval(theta: float, phi: float, lower: float, upper: float, subject=losses.laplace_interval) -> None:
     exact = interval_oracle(theta, phi, lower, upper)
-    got = losses.laplace_interval(theta, phi, lower, upper)
+    got = subject(theta, phi, lower, upper)
     # Where a component of the gradient changes sign, the terms that cancel set the scale of its error.
     ends = [abs(end) for end in (lower, upper) if math.isfinite(end)]
     crossing = 1e-15 * max(1.0 / phi, *ends)
@@ -91,6 +91,20 @@ def test_interval_keeps_its_digits_on_a_grid_of_plain_numbers():
         for theta in (0.0, 1.0, -1.0, lower * phi, (lower + width) * phi, (lower + 0.5 * width) * phi, 10.0):
             if lower + width > lower:
                 check_interval(theta, phi, lower, lower + width)
+
+
+def test_the_comparison_rejects_ordinary_rounding():
+    """The same formulas with the products rounded before the subtractions lose digits, and the comparison sees it."""
+
+    def rounded(*arguments: float):
+        t, p, a, b = (np.array([value]) for value in arguments)
+        with np.errstate(all="ignore"):
+            return [part[0] for part in losses.laplace_interval_fast(t, p, a, b, b - a)]
+
+    check_interval(0.3, 1.1, 2.0, 3.0, rounded)
+    with pytest.raises(AssertionError):
+        check_interval(1e6 + 1e-5, 1.1, 1e6 / 1.1, 1e6 / 1.1 + 1e-4, rounded)
+    check_interval(1e6 + 1e-5, 1.1, 1e6 / 1.1, 1e6 / 1.1 + 1e-4)
 
 
 def test_interval_with_infinite_ends():
