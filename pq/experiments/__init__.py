@@ -1,0 +1,1 @@
+"""The paper's experiments as grids of cells that give tidy tables, one module per figure; truth ring, nothing here is private."""

@@ -1,0 +1,115 @@
+"""Pictures on axes that the caller gives; every function returns the numbers that it drew, so that a notebook can assert them.
+
+Truth ring: what is drawn here may be known of the data. Axes are labelled with units, standard errors are shaded, colours tell the
+curves apart for colour-blind readers too, and line styles tell budgets apart on paper.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[np.float64]
+
+BLUE, ORANGE, GREEN, RED, PURPLE, GREY = "#0072B2", "#D55E00", "#009E73", "#AA3377", "#56B4E9", "0.45"
+COLOURS = (BLUE, ORANGE, GREEN, RED, PURPLE, GREY)
+STYLE: dict[str, Any] = {
+    "figure.dpi": 100,
+    "figure.constrained_layout.use": True,
+    "font.size": 10,
+    "axes.titlesize": 11,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "grid.alpha": 0.3,
+    "legend.edgecolor": "none",
+    "legend.framealpha": 0.85,
+    "legend.fontsize": 9,
+}
+DASHES: dict[float, str] = {1.0: "--", 0.1: "-"}  # as in the paper: dashed for epsilon = 1, solid for 0.1
+
+
+def band(ax: Any, x: Any, mean: Any, error: Any, **style: Any) -> Array:
+    """A curve of means with its standard errors shaded.
+
+    x, mean, error: (n,), in order of x; an error of NaN (a single trial) leaves its place unshaded. style: of the line.
+    Returns (3, n): what was drawn.
+    """
+    drawn = np.array([x, mean, error], dtype=np.float64)
+    (line,) = ax.plot(drawn[0], drawn[1], **style)
+    ax.fill_between(drawn[0], drawn[1] - drawn[2], drawn[1] + drawn[2], color=line.get_color(), alpha=0.2, linewidth=0)
+    return drawn
+
+
+def gap_against_m(
+    ax: Any, summary: Sequence[Mapping[str, Any]], labels: Mapping[str, str]
+) -> dict[tuple[str, float], Array]:
+    """Mean maximum gap against the number of quantiles, one curve for each method and epsilon (`fig:mplots`).
+
+    summary: rows with `method`, `epsilon`, `m`, `mean` and `error`, of one data set. labels: of the methods, in the order of the
+    legend. Returns (3, number of m) arrays of m, mean and standard error by method and epsilon.
+    """
+    drawn = {}
+    for colour, (method, label) in zip(COLOURS, labels.items(), strict=False):
+        for epsilon in sorted({float(row["epsilon"]) for row in summary}, reverse=True):
+            rows = [row for row in summary if row["method"] == method and row["epsilon"] == epsilon]
+            rows.sort(key=lambda row: row["m"])
+            columns = ([row[name] for row in rows] for name in ("m", "mean", "error"))
+            drawn[method, epsilon] = band(
+                ax,
+                *columns,
+                color=colour,
+                linestyle=DASHES.get(epsilon, "-."),
+                marker="o",
+                markersize=3.5,
+                label=rf"{label}, $\varepsilon$ = {epsilon:g}",
+            )
+    ax.set_xlabel("number of quantiles $m$")
+    ax.set_ylabel("maximum gap (records)")
+    ax.set_ylim(bottom=0)
+    return drawn
+
+
+def cells(ax: Any, edges: Any, heights: Any, low: float, high: float, **style: Any) -> tuple[Array, Array]:
+    """A function that is constant on cells, as steps; infinite outermost cells are cut at low and high.
+
+    edges: (c + 1,) ascending. heights: (c,). Returns the edges as drawn (c + 1,) and the heights (c,).
+    """
+    cut = np.clip(np.asarray(edges, dtype=np.float64), low, high)
+    values = np.asarray(heights, dtype=np.float64)
+    ax.stairs(values, cut, **style)
+    return cut, values
+
+
+def tail(ax: Any, gaps: Any, probabilities: Any, **style: Any) -> tuple[Array, Array]:
+    """The exact probability of a gap of at least g records, for g = 0, 1, ...
+
+    gaps: (c,) gaps of the cells, not negative. probabilities: (c,) of the cells, summing to one.
+    Returns g (k,) and the probabilities (k,) drawn.
+    """
+    sizes, weights = np.asarray(gaps, dtype=np.float64), np.asarray(probabilities, dtype=np.float64)
+    g = np.arange(np.floor(sizes.max()) + 1)
+    reached = np.array([weights[sizes >= level].sum() for level in g])
+    ax.plot(g, reached, **style)
+    return g, reached
+
+
+def bars(ax: Any, names: Sequence[str], groups: Mapping[str, tuple[Any, Any]]) -> dict[str, Array]:
+    """Means with standard errors, side by side for each name.
+
+    names: (k,) along the axis. groups: label -> (means (k,), standard errors (k,)). Returns label -> (2, k) as drawn.
+    """
+    width = 0.8 / len(groups)
+    place = np.arange(len(names), dtype=np.float64)
+    drawn = {}
+    for j, (label, (mean, error)) in enumerate(groups.items()):
+        drawn[label] = np.array([mean, error], dtype=np.float64)
+        left = place + (j - (len(groups) - 1) / 2) * width
+        whiskers = {"elinewidth": 1, "capsize": 2}
+        ax.bar(left, drawn[label][0], width, yerr=drawn[label][1], label=label, color=COLOURS[j], error_kw=whiskers)
+    ax.set_xticks(place, names)
+    ax.grid(visible=False, axis="x")
+    return drawn
