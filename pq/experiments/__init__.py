@@ -1,1 +1,4 @@
-"""The paper's experiments as grids of cells that give tidy tables, one module per figure; truth ring, nothing here is private."""
+"""The paper's experiments as grids of cells that give tidy tables, one module per figure.
+
+Truth ring: nothing here is private.
+"""

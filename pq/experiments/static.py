@@ -1,14 +1,13 @@
 """Maximum gap against the number of quantiles, for variants of `alg:quantiles` with a uniform prior (`fig:mplots`).
 
-Every cell of the grid draws its noise from a stream that its own name gives, and its data from a stream that depends on the data
-set, the size and the trial alone. So a cell gives the same row whatever else is run, in whatever order, and all methods see the same
-data in a trial, which makes their differences less noisy than their means.
+Every cell of the grid draws its noise from a stream that its own name gives, and its data from a stream that depends on
+the data set, the size and the trial alone. So a cell gives the same row whatever else is run, in whatever order, and
+all methods see the same data in a trial, which makes their differences less noisy than their means.
 """
 
 from __future__ import annotations
 
 import hashlib
-import itertools
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -26,7 +25,7 @@ from pq.privacy import Adaptation, Calibration
 
 @dataclass(frozen=True)
 class Method:
-    """A variant of `alg:quantiles`: the tree's arity (None: that of `thm:kary-main`), its budgets, and the adaptation of priors."""
+    """A variant of `alg:quantiles`: the tree's arity (None: that of `thm:kary-main`), its budgets, and the adaptation."""
 
     label: str
     arity: int | None
@@ -158,12 +157,20 @@ def cells(
     ms: Iterable[int],
     trials: int,
 ) -> list[Cell]:
-    """All cells of the grid, in order. Raises `ValueError` naming the argument that the experiment does not know or cannot run.
+    """All cells of the grid, in order.
+
+    variants: data set, calibration and output grid of each. methods: names in `METHODS`. ms: numbers of quantiles.
+    Raises `ValueError` naming the argument that the experiment does not know or cannot run.
 
     >>> len(cells(ms=[1, 2], trials=3))
     144
     """
-    chosen = {"variants": list(variants), "methods": list(methods), "epsilons": list(epsilons), "ms": list(ms)}
+    chosen: dict[str, list[Any]] = {
+        "variants": list(variants),
+        "methods": list(methods),
+        "epsilons": list(epsilons),
+        "ms": list(ms),
+    }
     for name, values in chosen.items():
         if not values or len(set(values)) < len(values):
             raise ValueError(f"{name} must hold at least one value, each once, got {values}")
@@ -175,8 +182,14 @@ def cells(
         raise ValueError(f"ms must be at least 1, got {chosen['ms']}")
     if trials < 1:
         raise ValueError(f"trials must be at least 1, got {trials}")
-    grid = itertools.product(chosen["variants"], chosen["methods"], chosen["epsilons"], chosen["ms"], range(trials))
-    return [Cell(*variant, method, float(epsilon), m, trial) for variant, method, epsilon, m, trial in grid]
+    return [
+        Cell(data, calibration, grid, method, float(epsilon), m, trial)
+        for data, calibration, grid in chosen["variants"]
+        for method in chosen["methods"]
+        for epsilon in chosen["epsilons"]
+        for m in chosen["ms"]
+        for trial in range(trials)
+    ]
 
 
 def _known(name: str, values: Sequence[str], known: dict[str, Any]) -> None:
