@@ -127,7 +127,7 @@ def check_order_statistics(subject: Callable[..., Fraction] = interval_separatio
     rank = 2  # q = 1/2: the optimal interval is (1/2, 1] in both
     assert subject(first, (rank,)) == subject(second, (rank,)), "depends on more than the optimal interval"
     assert all(interval_separation(x, (rank,)) >= least_separation(x, (rank,)) for x in (first, second))
-    return "psi_z is no function of the quantiles' intervals: (0,1/2,1,2) and (0,1/2,1,1.01) at q = 1/2; their lengths are"
+    return "psi_z is no function of the quantiles' intervals: (0,1/2,1,2), (0,1/2,1,1.01) at q = 1/2; their lengths are"
 
 
 def unit_free_tail(psi: Any) -> Any:
