@@ -97,11 +97,11 @@ class OrderStatistic(Prior):
         start, stop = np.maximum(lower, max(low, -LARGEST)), np.minimum(upper, min(high, LARGEST))
         log_total = self._log_mass(start, stop)
         if isinstance(self.prior, Mixture):  # its quantiles are those of its components
-            return self._bisect(start, stop, log_total, u, v)
+            return self._bisect(start, stop, log_total, u, v, _special.between(start, stop, u))
         out = self._inverse(start, stop, np.exp(log_total), u, v)
         hard = np.flatnonzero((log_total < _INVERTIBLE) | ~np.isfinite(out))
         if hard.size:
-            out[hard] = self._bisect(start[hard], stop[hard], log_total[hard], u[hard], v[hard])
+            out[hard] = self._bisect(start[hard], stop[hard], log_total[hard], u[hard], v[hard], out[hard])
         return out
 
     def _inverse(self, start: Array, stop: Array, total: Array, u: Array, v: Array) -> Array:
@@ -115,14 +115,14 @@ class OrderStatistic(Prior):
         q = np.where(lower_half, special.betainccinv(rest, k, below), special.betaincinv(rest, k, above))
         return self.prior._quantile(-ends, ends, p, q)
 
-    def _bisect(self, start: Array, stop: Array, log_total: Array, u: Array, v: Array) -> Array:
+    def _bisect(self, start: Array, stop: Array, log_total: Array, u: Array, v: Array, guess: Array) -> Array:
         log_u, log_v, low_half = np.log(u), np.log(v), u < 0.5
 
         def left_of(x: Array) -> _special.Masks:
             share = self._log_mass(np.where(low_half, start, x), np.where(low_half, x, stop)) - log_total
             return np.where(low_half, share < log_u, share > log_v)
 
-        return _special.bisect_floats(left_of, start, stop)
+        return _special.bisect_floats(left_of, start, stop, guess)
 
 
 FAMILIES["OrderStatistic"] = OrderStatistic

@@ -353,7 +353,7 @@ def test_sensitivity_for_one_quantile_is_attained():
 
 def test_sensitivity_arguments():
     assert losses.gradient_sensitivity([0.0], 10, 1.0) == 0.0
-    assert losses.gradient_sensitivity([1.0, 2.0], 10, 1.0) > losses.gradient_sensitivity([2.0], 10, 1.0)
+    assert losses.gradient_sensitivity([1.0, 2.0], 10, 1.0) >= losses.gradient_sensitivity([2.0], 10, 1.0)
     assert losses.gradient_sensitivity([1.0, 2.0], 10, 1.0) == losses.gradient_sensitivity([2.0, 1.0], 10, 1.0)
     for arguments, name in ((([], 3, 0.5), "epsilons"), (([1.0], 0, 0.5), "cells"), (([1.0], 3, 0.0), "robustness")):
         with pytest.raises(ValueError, match=name):
