@@ -1,7 +1,7 @@
-"""Pictures on axes that the caller gives; every function returns the numbers that it drew, so that a notebook can assert them.
+"""Pictures on axes that the caller gives; every function returns the numbers that it drew, for a notebook to assert.
 
-Truth ring: what is drawn here may be known of the data. Axes are labelled with units, standard errors are shaded, colours tell the
-curves apart for colour-blind readers too, and line styles tell budgets apart on paper.
+Truth ring: what is drawn here may be known of the data. Axes are labelled with units, standard errors are shaded,
+colours tell the curves apart for colour-blind readers too, and line styles tell budgets apart on paper.
 """
 
 from __future__ import annotations
@@ -49,8 +49,8 @@ def gap_against_m(
 ) -> dict[tuple[str, float], Array]:
     """Mean maximum gap against the number of quantiles, one curve for each method and epsilon (`fig:mplots`).
 
-    summary: rows with `method`, `epsilon`, `m`, `mean` and `error`, of one data set. labels: of the methods, in the order of the
-    legend. Returns (3, number of m) arrays of m, mean and standard error by method and epsilon.
+    summary: rows with `method`, `epsilon`, `m`, `mean` and `error`, of one data set. labels: of the methods, in the
+    order of the legend. Returns (3, number of m) arrays of m, mean and standard error by method and epsilon.
     """
     drawn = {}
     for colour, (method, label) in zip(COLOURS, labels.items(), strict=False):

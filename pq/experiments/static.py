@@ -25,7 +25,7 @@ from pq.privacy import Adaptation, Calibration
 
 @dataclass(frozen=True)
 class Method:
-    """A variant of `alg:quantiles`: the tree's arity (None: that of `thm:kary-main`), its budgets, and the adaptation."""
+    """A variant of `alg:quantiles`: the tree's arity (None: that of `thm:kary-main`), its budgets, its adaptation."""
 
     label: str
     arity: int | None

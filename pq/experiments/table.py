@@ -59,8 +59,8 @@ def paired_difference(
 ) -> tuple[float, float]:
     """Mean of `rows - other` over the pairs of rows that agree on the columns of `pair`, and its standard error.
 
-    The data of a pair are the same, so what they have in common cancels. Raises `ValueError` naming rows or other if they
-    are not the same pairs or if a pair occurs twice.
+    The data of a pair are the same, so what they have in common cancels. Raises `ValueError` naming rows or other if
+    they are not the same pairs or if a pair occurs twice.
 
     >>> rows, other = [{"t": 0, "gap": 3}, {"t": 1, "gap": 5}], [{"t": 1, "gap": 4}, {"t": 0, "gap": 0}]
     >>> paired_difference(rows, other, ["t"], "gap")
