@@ -92,6 +92,11 @@ def checks_of(claims: dict[str, Claim]) -> list[str]:
     return list(dict.fromkeys(key for claim in claims.values() for key in claim.get("checks", [])))
 
 
+def section_key(section: str) -> tuple[int, str]:
+    """Sections of the text first, then the appendix, then statements that are not the paper's."""
+    return (0 if section[:1].isdigit() else 1 if section[:1].isupper() else 2), section
+
+
 def describe(label: str, claim: Claim, outcomes: dict[str, Outcome], told: set[str]) -> list[str]:
     """The lines of one claim; a check speaks at the first claim that it serves."""
     lines = [f"{label}: {claim['title']}", f"    {claim['verdict']} ({claim['grade']})"]
@@ -127,7 +132,7 @@ def main(arguments: list[str] | None = None) -> int:
     with ProcessPoolExecutor(options.workers) as pool:
         outcomes = {outcome.key: outcome for outcome in pool.map(run, checks_of(claims))}
     section, told = None, set[str]()
-    for label, claim in claims.items():
+    for label, claim in sorted(claims.items(), key=lambda item: section_key(item[1]["section"])):
         if claim["section"] != section:
             section = claim["section"]
             print(f"\n== Section {section} ==")
@@ -137,18 +142,16 @@ def main(arguments: list[str] | None = None) -> int:
 
 def summarise(claims: dict[str, Claim], outcomes: list[Outcome], seconds: float) -> int:
     """The counts at the end, and the exit code."""
+    print()
     for name, order in (("verdict", VERDICTS), ("grade", GRADES)):
         counts = Counter(str(claim[name]) for claim in claims.values())
-        print(
-            f"{'' if name == 'grade' else chr(10)}by {name}: "
-            + ", ".join(f"{counts[k]} {k}" for k in order if counts[k])
-        )
+        print(f"by {name}: " + ", ".join(f"{counts[key]} {key}" for key in order if counts[key]))
     failed = [outcome.key for outcome in outcomes if not outcome.passed]
     weak = [outcome.key for outcome in outcomes if outcome.alive]
     mutants = sum(outcome.mutants for outcome in outcomes)
-    alive = sum(outcome.alive for outcome in outcomes)
+    rejected = mutants - sum(outcome.alive for outcome in outcomes)
     print(
-        f"{len(claims)} statements, {len(outcomes)} checks, {mutants - alive} of {mutants} mutants rejected, {seconds:.0f} s"
+        f"{len(claims)} statements, {len(outcomes)} checks, {rejected} of {mutants} mutants rejected, {seconds:.0f} s"
     )
     if failed:
         print("FAILED: " + ", ".join(failed))

@@ -99,16 +99,18 @@ def test_code_exists_and_cites_its_label(label: str) -> None:
 
 
 def source_of(dotted: str) -> str:
-    """The source of a module, class, function or method."""
+    """The source of a module, class, function or method; a table's is its module's."""
     parts = dotted.split(".")
     for cut in range(len(parts), 0, -1):
         try:
             found: Any = importlib.import_module(".".join(parts[:cut]))
         except ModuleNotFoundError:
             continue
+        module = found
         for name in parts[cut:]:
             found = getattr(found, name)
-        return inspect.getsource(found)
+        described = inspect.ismodule(found) or inspect.isclass(found) or inspect.isfunction(found)
+        return inspect.getsource(found if described else module)
     raise AssertionError(f"{dotted} does not import")
 
 

@@ -281,7 +281,7 @@ def cor_multiple(
     version: Version = "corrected",
 ) -> tuple[float, float]:
     """Robustness and consistency of m = 2**k - 1 uniformly spaced quantiles, edge adaptation, Cauchy mix
-    (`cor:multiple`).
+    (`cor:multiple`, `cor:cauchy-robust`).
 
     weight: lambda in [0, 1] on the Cauchy prior. Corrected (n >= 3): `ceil(log2(m + 1))` levels, the constant of
     `thm_binary` in place of `phi**log2(m)`, and the rounding of each level. Returns the two largest gaps.
