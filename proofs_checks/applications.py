@@ -298,6 +298,32 @@ def check_dropped_one(subject: Callable[[int, int, float], float] = simplified) 
     return f"'for small eps' the 1 is dropped: T=1, d=1, beta'=0.9999999 has regret 0.99 > {shown:.2f}"
 
 
+def check_gradient_norms(subject: float = 1.0) -> str:
+    """Squared gradient norms of log-sum-exp: |f|^2 sum p_j^2 <= F^2 d, as the squares of a law add to at most 1."""
+    rng = np.random.default_rng(67)
+    for _ in range(300):
+        m, d = int(rng.integers(1, 6)), int(rng.integers(1, 6))
+        law = [F(int(v), 40) for v in rng.multinomial(40, rng.dirichlet(np.full(m, 0.3)))]
+        features = [F(int(v), 10) for v in rng.integers(-10, 11, d)]
+        total = sum(p * p for p in law) * sum(f * f for f in features)
+        assert total <= F(subject) * d
+    assert subject <= 1, "attained by a law on one quantile and features at their bound"
+    return "sum_j |grad_j|^2 <= F^2 d: 300 exact cases, attained"
+
+
+def last_line(b: float, f: float, scale: float) -> float:
+    """Corrected last line over sqrt(m d k T Y)/sigma_min: the root of 2 is kept."""
+    return 2 * math.sqrt(2) * (b * (f + 1) + scale)
+
+
+def check_last_line(subject: Callable[[float, float, float], float] = last_line) -> str:
+    """The last printed line drops a factor sqrt(2): 2 BF sqrt(2) + 2 (B + s) sqrt(2) <= 2 (B(F+1) + s) is false."""
+    for b, f, scale in ((1.0, 1.0, 1.0), (1e-3, 10.0, 5.0), (3.0, 0.1, 0.0)):
+        before = 2 * math.sqrt(2) * b * f + 2 * math.sqrt(2) * (b + scale)
+        assert before <= subject(b, f, scale) * (1 + 1e-12), (b, f, scale)
+    return "the last step of the regret loses a factor sqrt(2) (B = F = sigma_max = m = d = 1: 8.49 > 6)"
+
+
 def noise_term(p: int, log_term: float) -> float:
     """Corrected noise of one run over eps and sqrt(2 log(2/delta')): width plus deviation, times twice the bound."""
     return 2 * (math.sqrt(p) + math.sqrt(2 * log_term))

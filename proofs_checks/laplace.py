@@ -55,6 +55,16 @@ def closed_form(theta: Any, phi: Any, a: Any, b: Any) -> Any:
     return abs(z) - mpmath.log(mpmath.sinh(h))
 
 
+def sign_form(theta: Any, phi: Any, a: Any, b: Any) -> Any:
+    """The first display, with signs: minus the log of a difference of two signed masses, over 2."""
+    ends = []
+    with mpmath.workdps(400):
+        for end in (b, a):
+            offset = end - theta / phi
+            ends.append(mpmath.sign(offset) * (1 - mpmath.exp(-abs(offset) * phi)))
+        return mpmath.log(2) - mpmath.log(ends[0] - ends[1])
+
+
 def _points() -> list[tuple[Fraction, Fraction, Fraction, Fraction]]:
     """Exact points in every regime: inside, outside on both sides, at the ends, wide and narrow."""
     points = []
@@ -86,7 +96,9 @@ def check_closed_form(subject: Callable[..., Any] = closed_form) -> str:
     with mpmath.workdps(60):
         for point in _points():
             t, f, low, high = map(_mpf, point)
-            worst = max(worst, abs(subject(t, f, low, high) - density_integral(t, f, low, high, 60)))
+            exact = density_integral(t, f, low, high, 60)
+            worst = max(worst, abs(subject(t, f, low, high) - exact))
+            assert abs(sign_form(t, f, low, high) - exact) < mpmath.mpf(10) ** -20
         assert worst < mpmath.mpf(10) ** -40, f"closed form off by {mpmath.nstr(worst, 5)}"
     return f"closed form = integral of the density: sympy in both regimes, {len(_points())} points to 40 digits"
 

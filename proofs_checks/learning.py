@@ -66,6 +66,7 @@ def check_node_count(subject: Callable[..., int] = bounds.tree_nodes) -> str:
             if total and most > math.ceil(math.log2(steps)):
                 short.append(steps)
     assert short == [1, 2, 4, 8, 16, 32, 64]
+    assert all(math.ceil(math.log2(steps + 1)) == bounds.tree_nodes(steps) for steps in range(1, 1000))
     return f"nodes per gradient: ceil(log2 T) for theta_1..theta_T; one more with the T-th sum at T = {short}"
 
 
@@ -209,6 +210,49 @@ def check_dpftrl_regret(subject: Callable[..., float] = bounds.thm_dpftrl) -> st
         worst = max(worst, regret / bound)
         assert regret <= bound, (seed, regret, bound)
     return f"DP-FTRL regret <= bound in 300 seeded runs (failure probability 0.03 in all); largest share {worst:.2f}"
+
+
+def gradients_before(gradients: Sequence[int], t: int) -> int:
+    """Corrected comparison: the sum of the gradients before step t."""
+    return sum(gradients[: t - 1])
+
+
+def check_noise_index(subject: Callable[[Sequence[int], int], int] = gradients_before) -> str:
+    """Without noise, g_t is the sum of the gradients before t, so that b_t = g_t - (comparison sum) must vanish."""
+    gradients, seen = [1, 1, -1, 1], 0
+    for t in range(1, len(gradients) + 1):
+        assert seen - subject(gradients, t) == 0, f"t={t}: b_t = {seen - subject(gradients, t)} without any noise"
+        seen += gradients[t - 1]
+    return (
+        "the comparison iterate must sum gradients up to t-1: with the printed index b_1 = -(first gradient), not noise"
+    )
+
+
+def _entropic(cost: np.ndarray) -> np.ndarray:
+    weights = np.exp(-(cost - cost.min()))
+    return weights / weights.sum()
+
+
+def check_stability(subject: float = 1.0) -> str:
+    """Two steps of the proof, for two regularisers: regret <= range/eta + eta sum |g|^2, iterates move by eta |b|."""
+    rng = np.random.default_rng(61)
+    closest = 0.0
+    for _ in range(400):
+        d, eta = int(rng.integers(2, 6)), 10 ** rng.uniform(-3, 1)
+        first, noise = rng.normal(0, 3, (2, d))
+        moved = np.abs(_entropic(eta * first) - _entropic(eta * (first + noise))).sum()
+        assert moved <= subject * eta * np.abs(noise).max() * (1 + 1e-9)
+        small = np.array([1.0, -1.0]) * 1e-3
+        closest = max(closest, np.abs(_entropic(np.zeros(2)) - _entropic(small)).sum() / 1e-3)
+        gradients = rng.uniform(-1, 1, (30, d)) * rng.choice([0.1, 1.0])
+        totals = np.vstack([np.zeros(d), np.cumsum(gradients, axis=0)])
+        losses = sum(float(_entropic(eta * total) @ g) for total, g in zip(totals[:-1], gradients, strict=True))
+        regret = losses - totals[-1].min()
+        assert regret <= math.log(d) / eta + subject * eta * np.sum(np.abs(gradients).max(1) ** 2) * (1 + 1e-9)
+        clipped = np.clip(-eta * np.array([first[0], first[0] + noise[0]]), -1, 1)
+        assert abs(clipped[0] - clipped[1]) <= subject * eta * abs(noise[0]) * (1 + 1e-9) + 1e-15
+    assert closest >= subject * (1 - 1e-3), "the iterates move less than claimed"
+    return "mirror-descent regret and |theta~ - theta| <= eta |b|_* in 400 random cases; the latter is attained"
 
 
 # ---- lem:lipschitz and lem:refined-sensitivity -----------------------------------------------------------------------
@@ -583,6 +627,25 @@ def check_settings(subject: Callable[..., Any] = bounds.cor_quantile_regret) -> 
     share = total / (1e6**0.25 * 1e21)
     return (
         f"settings: items 1, 3 right; items 2, 4 need sqrt(T/X) in d: with sqrt(TX) {share:.0f}x the claim at X = 1e6"
+    )
+
+
+def check_small_epsilon(subject: Callable[..., Any] = bounds.thm_quantile_regret) -> str:
+    """The regret falls with epsilon, and for epsilon = epsilon' depends on delta' by less than log(1/delta')."""
+    common: dict[str, Any] = {"quantiles": 3, "beta": 0.05, "mixture": 0.25}
+    for version in ("corrected", "paper"):
+        falling, by_delta = [], []
+        for epsilon in (1.0, 0.3, 0.1, 0.01):
+            noise = bounds.dpftrl_noise(1000, 0.1, 1e-6)
+            falling.append(subject(1000, 8, 0.25, epsilon=epsilon, noise=noise, version=version, **common).regret)
+        assert falling == sorted(falling, reverse=True)
+        assert falling[-1] < falling[0] / 2
+        for delta in (1e-3, 1e-6, 1e-12):
+            noise = bounds.dpftrl_noise(1000, 0.1, delta)
+            by_delta.append(subject(1000, 8, 0.25, epsilon=0.1, noise=noise, version=version, **common).regret)
+        assert all(1 < later / earlier < 2**0.25 * 1.01 for earlier, later in pairwise(by_delta))
+    return (
+        "regret falls with eps; at eps = eps' squaring delta' costs at most 2^(1/4), far below the stated log(1/delta')"
     )
 
 

@@ -106,6 +106,11 @@ def _early(alpha: Fraction, regrets: list[Fraction], steps: int) -> bool:
     return any(2 * r <= (t + 1) * alpha for t, r in enumerate(regrets[:steps]))
 
 
+def _no_epsilon(*args: Any, epsilon: float, **named: Any) -> bounds.QuantileRegret:
+    """The regret with the crude sensitivity, which does not fall with epsilon."""
+    return bounds.thm_quantile_regret(*args, epsilon=50.0, **named)
+
+
 def _unsafe_loss(theta: float, phi: float, a: float, b: float) -> float:
     return laplace.printed_float(theta, phi, a, b)
 
@@ -165,6 +170,9 @@ MUTANTS: dict[str, list[Any]] = {
     "learning:check_gaussian_width": [lambda p: math.sqrt(math.log(p)), lambda p: math.sqrt(2 * math.log(p)) * 0.9],
     "learning:check_entropy_strongly_convex": [lambda m: 1.0, lambda m: 2.0 * m],
     "learning:check_dpftrl_regret": [_scaled(bounds.thm_dpftrl, 0.5)],
+    "learning:check_noise_index": [lambda gradients, t: sum(gradients[:t])],
+    "learning:check_stability": [0.5, 2.0],
+    "learning:check_small_epsilon": [_no_epsilon],
     "learning:check_lipschitz": [lambda d, gamma: 0.9 * d / gamma, lambda d, gamma: 2 * d / gamma],
     "learning:check_sedrakyan": [_sedrakyan],
     "learning:check_sensitivity_one": [
@@ -206,6 +214,8 @@ MUTANTS: dict[str, list[Any]] = {
     "applications:check_sequential_dimension": [_printed(bounds.thm_sequential)],
     "applications:check_dimension_power": [1],
     "applications:check_dropped_one": [partial(applications.simplified, keep_one=False)],
+    "applications:check_gradient_norms": [0.5, 2.0],
+    "applications:check_last_line": [lambda b, f, scale: 2 * (b * (f + 1) + scale)],
     "applications:check_noise_term": [lambda p, log_term: math.sqrt(p * log_term)],
     "applications:check_budgets": [(F(1), F(1)), (F(1, 4), F(1, 4))],
     "applications:check_data_range": [lambda b, r, s: b + s],
