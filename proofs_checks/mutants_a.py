@@ -16,6 +16,7 @@ import sympy
 import z3
 from flint import arb
 
+from pq import bounds
 from pq.bounds import (
     cor_cauchy,
     cor_multi_cauchy,
@@ -159,6 +160,20 @@ MUTANTS: dict[str, list[Callable[..., Any] | Any]] = {
     "privacy_facts:check_bounded_range": [Fraction(1)],
     "privacy_facts:check_bounded_range_zcdp": [Fraction(1, 10), Fraction(1, 12)],
     "privacy_facts:check_neighbouring": [lambda adjacency: 1.0],
+    "sharper:check_cauchy_schwarz": [lambda power: 0],
+    "sharper:check_binary_shares": [
+        lambda d: [1 / d] * d,
+        lambda d: bounds.kary_shares(d),
+        lambda d: bounds.binary_shares(d)[::-1],
+    ],
+    "sharper:check_kary_shares": [
+        lambda d: [1 / d] * d,
+        lambda d: bounds.kary_shares(d)[::-1],
+        lambda d: [2.0**-k for k in range(d)],
+    ],
+    "sharper:check_best_arity": [compounding.least_arity, lambda m: 2],
+    "sharper:check_dyadic_recurrence": [lambda d: float(d), lambda d: 2 * d / 3],
+    "sharper:check_dyadic_sharp": [lambda d: 2 * d / 3, lambda d: float(d)],
     "robustness:check_linear": [lambda mu, rho, weight: mu, lambda mu, rho, weight: rho],
     "robustness:check_cor_quantile": [
         lambda log_psi, epsilon, beta, weight: cor_quantile(log_psi, epsilon, beta, 1 - weight),
