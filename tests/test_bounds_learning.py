@@ -12,6 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pq.bounds import learning as bounds
+from pq.losses import laplace_interval
+from pq.piecewise_loss import log_scores, piecewise_constant
 
 VERSIONS = ("corrected", "paper")
 SCALES = st.floats(1e-3, 1e3)
@@ -222,3 +224,36 @@ def test_public_size_is_checked() -> None:
             total_variation=0.0,
             beta=0.1,
         )
+
+
+@given(st.integers(0, 10**6))
+def test_one_record_moves_the_gradient_by_at_most_the_bound(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    m, cells, epsilon = int(rng.integers(1, 4)), int(rng.integers(2, 6)), float(rng.choice([0.1, 1.0, 4.0]))
+    data = np.sort(rng.beta(0.4, 0.4, int(rng.integers(1, 15))))
+    others = [np.sort(np.append(data, rng.uniform())), data[1:], np.sort(np.append(data[1:], rng.uniform()))]
+    gamma = float(rng.choice([0.1, 0.5, 1.0]))
+    weights = gamma / cells + (1 - gamma) * rng.dirichlet(np.full(cells, 0.3), m)
+    quantiles = np.sort(rng.uniform(0.05, 0.95, m))
+    edges, epsilons = np.linspace(0.0, 1.0, cells + 1), np.full(m, epsilon)
+
+    def gradient(x: np.ndarray) -> np.ndarray:
+        targets = np.floor(quantiles * x.size)
+        return piecewise_constant(weights, log_scores(x, edges, targets, epsilons))[1]
+
+    bound = bounds.lem_refined_sensitivity(epsilon, cells, gamma, quantiles=m)
+    here = gradient(data)
+    assert np.abs(here).sum() <= bounds.lem_lipschitz(cells, gamma) * (1 + 1e-12)
+    for other in others:
+        assert np.linalg.norm(gradient(other) - here) <= bound * (1 + 1e-9)
+
+
+@given(SCALES, SCALES, st.floats(0.0, 1.0), st.floats(0.0, 1.0), st.floats(-3.0, 3.0))
+def test_laplace_gradient_stays_below_its_bounds(bound: float, scale: float, a: float, b: float, shift: float) -> None:
+    low, high = sorted((bound * (2 * a - 1), bound * (2 * b - 1)))
+    if high - low < 1e-6 * bound:
+        return
+    _, d_theta, d_phi = laplace_interval(shift * bound / scale, 1 / scale, low, high)
+    first, second = bounds.laplace_gradient_bound(bound, scale, separation=high - low)
+    assert abs(d_theta) <= first * (1 + 1e-12)
+    assert abs(d_phi) <= second * (1 + 1e-9)
