@@ -1,7 +1,7 @@
 """What one release costs beside sorting the same array: `python -m benchmarks.one_release [--save FILE]`.
 
-Sorted and unsorted standard normal points, Cauchy(0, 10), evenly spaced quantiles, epsilon 1. The two are timed in turn in the same
-process and the best of several rounds is kept, so that the ratios hold on a noisy machine.
+Sorted and unsorted standard normal points, Cauchy(0, 10), evenly spaced quantiles, epsilon 1. The two are timed in turn
+in the same process and the best of several rounds is kept, so that the ratios hold on a noisy machine.
 """
 
 from __future__ import annotations
@@ -58,7 +58,9 @@ def main(rounds: int, save: Path | None) -> None:
     rows = [measure(n, m, in_order, rounds) for in_order in (True, False) for n in SIZES for m in QUANTILES]
     click.echo(f"{'input':>9}{'n':>10}{'m':>5}{'release ms':>12}{'sort ms':>10}{'ratio':>9}")
     for r in rows:
-        click.echo(f"{r['input']:>9}{r['n']:>10}{r['m']:>5}{r['release_ms']:>12.3f}{r['sort_ms']:>10.3f}{r['ratio']:>9.3f}")
+        click.echo(
+            f"{r['input']:>9}{r['n']:>10}{r['m']:>5}{r['release_ms']:>12.3f}{r['sort_ms']:>10.3f}{r['ratio']:>9.3f}"
+        )
     if save is not None:
         with save.open("w", newline="") as file:
             writer = csv.DictWriter(file, rows[0])

@@ -1,11 +1,12 @@
 """What a mechanism sees of a column at a node: cells of outputs that have the same records below (Section 3.1).
 
-A *column* is the whole of the data, a *view* its part in a node's interval. Both come in two kinds: `Points` releases real numbers,
-`Lattice` the multiples of a public step, to which the records are rounded too.
+A *column* is the whole of the data, a *view* its part in a node's interval. Both come in two kinds: `Points` releases
+real numbers, `Lattice` the multiples of a public step, to which the records are rounded too.
 
-A node holds the records strictly inside its interval. On a lattice an earlier output, which bounds the interval, may itself be
-the value of many records; a `share` of each of those goes on to the node on either side, as a record of that weight. The shares of
-a record sum to at most one, which keeps its total privacy loss within the budget of a path; see `pq.privacy`.
+A node holds the records strictly inside its interval. On a lattice an earlier output, which bounds the interval, may
+itself be the value of many records; a `share` of each of those goes on to the node on either side, as a record of that
+weight. The shares of a record sum to at most one, which keeps its total privacy loss within the budget of a path; see
+`pq.privacy`.
 """
 
 from __future__ import annotations
@@ -26,9 +27,10 @@ LATTICE_END = 2.0**53  # beyond it, neighbouring multiples of the step are no lo
 class View(Protocol):
     """A node's records, of total weight `n`, as cells of outputs numbered from 0 to `last_cell`.
 
-    `cells` gives the edges (c + 1,) of cells first..last in the units of the data, and the smallest and largest rank (c,) that
-    their outputs stand for; `ends` are the outermost edges. `cell_at(rank)` is a cell such that all cells before it are of ranks
-    below, and all cells from the next but one on of ranks above. `ranks_of(o)` are the ranks of one output.
+    `cells` gives the edges (c + 1,) of cells first..last in the units of the data, and the smallest and largest rank
+    (c,) that their outputs stand for; `ends` are the outermost edges. `cell_at(rank)` is a cell such that all cells
+    before it are of ranks below, and all cells from the next but one on of ranks above. `ranks_of(o)` are the ranks of
+    one output.
     """
 
     @property
@@ -43,12 +45,12 @@ class View(Protocol):
 class Column(Protocol):
     """All records of a column, and its outputs in the column's own units.
 
-    `output` brings a value in the units of the data to the output that it becomes, `value` is its inverse, `edges_of` the interval of
-    values that become an output in [low, high].
+    `output` brings a value in the units of the data to the output that it becomes, `value` is its inverse, `edges_of`
+    the interval of values that become an output in [low, high].
     """
 
-    step: Fraction | None
-
+    @property
+    def step(self) -> Fraction | None: ...
     def view(self, low: float, high: float, low_share: float, high_share: float) -> View: ...
     def output(self, value: float) -> float: ...
     def value(self, o: float) -> float: ...
@@ -146,7 +148,7 @@ class Lattice:
 
     def _held(self, o: float) -> int:
         """Number of records at an output."""
-        first, last = (int(np.searchsorted(self.values, o, side=side)) for side in ("left", "right"))  # type: ignore[call-overload]
+        first, last = np.searchsorted(self.values, o, side="left"), np.searchsorted(self.values, o, side="right")
         return int(self.before[last] - self.before[first])
 
     def output(self, value: float) -> float:
@@ -161,10 +163,11 @@ class Lattice:
 
 @dataclass(frozen=True)
 class LatticeView:
-    """The values that a node's records hold, in units of the step, and the ranks of the gaps before, between and after them.
+    """The values that a node's records hold, in units of the step, and the ranks of the gaps before, between and after
+    them.
 
-    The cells alternate: a run of multiples that no record holds, then one multiple that some do, and so on. A held value stands
-    for all ranks from the records below it to those at or below it.
+    The cells alternate: a run of multiples that no record holds, then one multiple that some do, and so on. A held
+    value stands for all ranks from the records below it to those at or below it.
     """
 
     values: Array  # (d,)
@@ -204,7 +207,7 @@ class LatticeView:
         return edges[skip : keep + 1], low[skip:keep], high[skip:keep]
 
     def ranks_of(self, o: float) -> tuple[float, float]:
-        first, last = (int(np.searchsorted(self.values, o, side=side)) for side in ("left", "right"))  # type: ignore[call-overload]
+        first, last = np.searchsorted(self.values, o, side="left"), np.searchsorted(self.values, o, side="right")
         return float(self.ranks[first]), float(self.ranks[last])
 
 

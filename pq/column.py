@@ -1,7 +1,7 @@
 """The door: any column of numbers as sorted finite float64 records (Section 3.1).
 
-Every odd value is dealt with here, record by record, by a rule that looks at nothing but that record, so that one person's value
-changes one person's contribution and nothing else: no exception, no warning, no change of shape.
+Every odd value is dealt with here, record by record, by a rule that looks at nothing but that record, so that one
+person's value changes one person's contribution and nothing else: no exception, no warning, no change of shape.
 
 - missing values (NaN, None, masked, what is no number): dropped, or counted as the lowest or highest, as `on_nan` says;
 - infinities: count as the largest finite numbers;
@@ -38,7 +38,7 @@ def as_floats(x: Any) -> Array:
     Raises `TypeError` for a type that holds no real numbers and `ValueError` for a shape that is no column, naming x.
     """
     if isinstance(x, np.ma.MaskedArray):
-        x = x.astype(np.float64).filled(np.nan)
+        x = np.ma.filled(x.astype(np.float64), np.nan)
     if isinstance(x, (str, bytes, dict, set, frozenset)) or x is None:
         raise TypeError(f"x must be a one-dimensional column of numbers, got {type(x).__name__}")
     typed = x if hasattr(x, "dtype") else None

@@ -1,4 +1,5 @@
-"""How good released quantiles and priors are, seen with the data: for evaluation only, nothing here is private (Section 3)."""
+"""How good released quantiles and priors are, seen with the data: for evaluation only, nothing here is private (Section
+3)."""
 
 from __future__ import annotations
 
@@ -18,8 +19,9 @@ def gap(x: Any, quantiles: Any, values: Any) -> np.ndarray[Any, np.dtype[np.int6
     """Records between each value and its target rank `floor(q n)` (`eq:gap`).
 
     x: (n,) data in any order; missing ones are dropped. quantiles: (m,) in [0, 1]. values: (m,) in the same order.
-    Where several records equal the value it stands for every rank from the records below it to those at or below it, and the gap
-    is the target's distance from that range. A single record's value is no tie: `eq:gap` counts what is strictly below.
+    Where several records equal the value it stands for every rank from the records below it to those at or below it,
+    and the gap is the target's distance from that range. A single record's value is no tie: `eq:gap` counts what is
+    strictly below.
 
     Returns (m,) integers in records. Raises `ValueError` naming values if there is not one number for each quantile.
 
@@ -50,8 +52,9 @@ def max_gap(x: Any, quantiles: Any, values: Any) -> int:
 def log_psi(x: Any, q: Number, prior: Prior, epsilon: Number | None = None) -> float:
     """Log of the inner product of a prior with the exponential score, `Psi^(q, epsilon)` (`lem:quantile`).
 
-    x: (n,) data. q: quantile in [0, 1]. epsilon: budget, or None for the limit `Psi^(q)`, the prior's mass of the optimal interval
-    `(x_k, x_{k+1}]`, k = floor(q n). Returns nats, at most 0; `U` is its negative. -inf if the optimal interval has no width.
+    x: (n,) data. q: quantile in [0, 1]. epsilon: budget, or None for the limit `Psi^(q)`, the prior's mass of the
+    optimal interval `(x_k, x_{k+1}]`, k = floor(q n). Returns nats, at most 0; `U` is its negative. -inf if the optimal
+    interval has no width.
 
     >>> import pq
     >>> round(log_psi([1.0, 2.0, 3.0, 4.0], 0.5, pq.Uniform(0, 10)), 6)

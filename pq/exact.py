@@ -1,7 +1,7 @@
 """Exact numbers at the door: quantiles, budgets and ranks as rationals (Section 3.1, `eq:gap`).
 
-A quantile of 0.29 means twenty-nine hundredths, not the nearest binary fraction, which is a little less: `floor(0.29 * 100)` is 28
-in binary floats and 29 here. The same holds for budgets: ten times 0.1 is one.
+A quantile of 0.29 means twenty-nine hundredths, not the nearest binary fraction, which is a little less: `floor(0.29 *
+100)` is 28 in binary floats and 29 here. The same holds for budgets: ten times 0.1 is one.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ Number: TypeAlias = "float | int | Fraction | Decimal"
 def decimal_fraction(value: Any, name: str) -> Fraction:
     """The rational that a finite number's shortest decimal text denotes; exact types stay as they are.
 
-    Raises `TypeError` for what is no real number (text and booleans included), `ValueError` for NaN and infinities; both name
-    the argument.
+    Raises `TypeError` for what is no real number (text and booleans included), `ValueError` for NaN and infinities;
+    both name the argument.
 
     >>> decimal_fraction(0.1, "epsilon")
     Fraction(1, 10)
@@ -67,7 +67,7 @@ def quantile_fractions(quantiles: Any) -> tuple[Fraction, ...]:
     """
     if isinstance(quantiles, (str, bytes)):
         raise TypeError("quantiles must be numbers in [0, 1], got text")
-    if not isinstance(quantiles, Iterable) or np.ndim(quantiles) == 0:
+    if not isinstance(quantiles, Iterable) or (isinstance(quantiles, np.ndarray) and quantiles.ndim == 0):
         quantiles = (quantiles,)
     fractions = tuple(quantile_fraction(q) for q in quantiles)
     if not fractions:
@@ -76,7 +76,7 @@ def quantile_fractions(quantiles: Any) -> tuple[Fraction, ...]:
 
 
 def budget_fraction(epsilon: Any, name: str = "epsilon") -> Fraction | float:
-    """A privacy budget: a positive rational, or infinity (no privacy; for tests and exact answers). Raises naming the argument."""
+    """A privacy budget: a positive rational, or infinity (for tests). Raises naming the argument."""
     if isinstance(epsilon, (float, np.floating, Decimal)) and epsilon == math.inf:
         return math.inf
     budget = decimal_fraction(epsilon, name)

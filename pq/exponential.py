@@ -1,16 +1,18 @@
 """The exponential mechanism on the intervals between records: exact law and sampler (Section 3.1, `lem:quantile`).
 
-An output's log weight is the log prior mass of its cell minus `rate` times the distance of the target rank from the cell's ranks.
-A cell is all outputs between two neighbouring records. The law is this one formula for every data set; where the prior has no
-mass at all in a node's interval (a fact about public numbers and earlier outputs, not about records) the output is the end of the
-interval that is nearest to the prior's support.
+An output's log weight is the log prior mass of its cell minus `rate` times the distance of the target rank from the
+cell's ranks. A cell is all outputs between two neighbouring records. The law is this one formula for every data set;
+where the prior has no mass at all in a node's interval (a fact about public numbers and earlier outputs, not about
+records) the output is the end of the interval that is nearest to the prior's support.
 
-*Edge* adaptation moves the prior's mass outside the interval to atoms on its ends. An atom has the ranks of the outermost cell
-beside it, so the law is that of cells with infinite outermost edges whose outputs are clipped to the interval.
+*Edge* adaptation moves the prior's mass outside the interval to atoms on its ends. An atom has the ranks of the
+outermost cell beside it, so the law is that of cells with infinite outermost edges whose outputs are clipped to the
+interval.
 
-Time: only cells whose rank is within `REACH / rate` of the target are weighed, unless the prior puts nearly all its mass elsewhere;
-what is left out is bounded and the window grows until the bound cannot change the answer. The answer to a given uniform is the same
-as if all cells were weighed. How often the window grows depends on the data, so the running time is not private; see the README.
+Time: only cells whose rank is within `REACH / rate` of the target are weighed, unless the prior puts nearly all its
+mass elsewhere; what is left out is bounded and the window grows until the bound cannot change the answer. The answer to
+a given uniform is the same as if all cells were weighed. How often the window grows depends on the data, so the running
+time is not private; see the README.
 """
 
 from __future__ import annotations
@@ -40,7 +42,7 @@ def target_rank(relative: Fraction, n: float, calibration: str) -> float:
 
 
 def log_scores(low: Array, high: Array, target: float, rate: float) -> Array:
-    """Log of the exponential score of cells that stand for ranks low..high: `-rate * distance to the target`; 0 at most."""
+    """Log of the exponential score of cells that stand for ranks low..high: `-rate` times the target's distance."""
     distance = np.maximum(np.maximum(low - target, target - high), 0.0)
     return -rate * distance if math.isfinite(rate) else -distance
 
@@ -55,7 +57,9 @@ def log_sum(log_weights: Array) -> float:
 class Law:
     """The law of one mechanism at one node.
 
-    column: what outputs mean. view: the node's records. low, high: its interval, in the column's units. target: rank aimed at. rate: nats per rank, possibly infinite (all mass on the nearest cells that have any). edge: the adaptation of the prior.
+    column: what outputs mean. view: the node's records. low, high: its interval, in the column's units. target: rank
+    aimed at. rate: nats per rank, possibly infinite (all mass on the nearest cells that have any). edge: the adaptation
+    of the prior.
     """
 
     column: Column
@@ -76,7 +80,7 @@ class Law:
     def fallback(self) -> float | None:
         """The only output if the prior has no mass in the interval; None if it has some."""
         ends = self.ends
-        if self.prior.log_mass(*ends) > -math.inf:
+        if ends == (-math.inf, math.inf) or self.prior.log_mass(*ends) > -math.inf:
             return None
         return self._clip(self.column.output(float(self.prior.quantile_between(*ends, 0.5))))
 
@@ -111,19 +115,12 @@ class Law:
             first = self.view.cell_at(self.target - reach)
             last = min(end, self.view.cell_at(self.target + reach) + 1)
             edges, log_weights = self.log_weights(first, last)
-            outside = self._log_outside(edges, first, last, end, reach)
+            score = -self.rate * reach  # no cell outside the window scores more, and their mass is at most one
+            outside = (score if first > 0 else -math.inf, score if last < end else -math.inf)
             index = pick(log_weights, outside, uniform)
             if index is not None:
                 return float(edges[index]), float(edges[index + 1])
             reach *= 8.0
-
-    def _log_outside(self, edges: Array, first: int, last: int, end: int, reach: float) -> tuple[float, float]:
-        """Upper bounds of the log weight of all cells below `first` and above `last`; -inf where there are none."""
-        score = -self.rate * reach
-        ends = self.ends
-        below = self.prior.log_mass(ends[0], float(edges[0])) + score if first > 0 else -math.inf
-        above = self.prior.log_mass(float(edges[-1]), ends[1]) + score if last < end else -math.inf
-        return float(below), float(above)
 
     def log_probability(self, o: float) -> float:
         """Exact log density of an output in the column's units; log probability where the law has an atom."""

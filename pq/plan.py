@@ -1,10 +1,10 @@
 """Which quantile is estimated where, and with what budget: the tree of `alg:quantiles`, free of data (Section 3.2).
 
-The budgets follow `thm:kary`, `epsilon_bar / k^p` at depth `k`, with two corrections. The algorithm itself divides a node's budget
-by its number of quantiles, so `epsilon_bar` must not be divided by `arity - 1` once more (that spends too little). And the number
-of levels is `ceil(log_arity(m + 1))`: with `ceil(log2 m)`, as `lem:empirical-quantiles` has it, m = 1 divides by zero and m = 2
-spends twice the claim. Where a branch ends early, its last node takes all that is left, so the budgets of *every* root-to-leaf path
-sum to epsilon, exactly.
+The budgets follow `thm:kary`, `epsilon_bar / k^p` at depth `k`, with two corrections. The algorithm itself divides a
+node's budget by its number of quantiles, so `epsilon_bar` must not be divided by `arity - 1` once more (that spends too
+little). And the number of levels is `ceil(log_arity(m + 1))`: with `ceil(log2 m)`, as `lem:empirical-quantiles` has it,
+m = 1 divides by zero and m = 2 spends twice the claim. Where a branch ends early, its last node takes all that is left,
+so the budgets of *every* root-to-leaf path sum to epsilon, exactly.
 """
 
 from __future__ import annotations
@@ -24,8 +24,9 @@ from pq.privacy import Adjacency, Calibration, check_choice, rate, sensitivity
 class Node:
     """One call of the recursion: the distinct quantiles that it estimates from the same points.
 
-    `indices` point into `Plan.distinct`, in increasing order of quantile; `low` and `high` are the indices whose estimates bound
-    the node's interval, -1 for none; `children`, one more than `indices`, is empty at a leaf and holds None for an empty branch.
+    `indices` point into `Plan.distinct`, in increasing order of quantile; `low` and `high` are the indices whose
+    estimates bound the node's interval, -1 for none; `children`, one more than `indices`, is empty at a leaf and holds
+    None for an empty branch.
     """
 
     depth: int
@@ -61,7 +62,8 @@ def _weight(depth: int, power: Fraction) -> Fraction:
 def _build(
     start: int, stop: int, low: int, high: int, depth: int, budget: Fraction | float, arity: int, power: Fraction
 ) -> Node | None:
-    """The subtree over the distinct quantiles start..stop-1 with `budget` left for each of its paths (`alg:quantiles`)."""
+    """The subtree over the distinct quantiles start..stop-1 with `budget` left for each of its paths
+    (`alg:quantiles`)."""
     m = stop - start
     if m == 0:
         return None
@@ -86,7 +88,8 @@ def _build(
 class Plan:
     """The public part of a release: a tree over the quantiles, with exact budgets. Made by `pq.plan`; see there.
 
-    Arrays of length m follow the caller's order, repeats included; `lower` and `upper` index into that order (-1: no bound).
+    Arrays of length m follow the caller's order, repeats included; `lower` and `upper` index into that order (-1: no
+    bound).
     """
 
     quantiles: tuple[Fraction, ...]
@@ -169,8 +172,8 @@ class Plan:
 
     def __str__(self) -> str:
         head = (
-            f"Plan: {len(self.quantiles)} quantiles, epsilon {_short(self.epsilon)}, {self.adjacency}, {self.calibration}, "
-            f"arity {self.arity}, {self.depth} levels"
+            f"Plan: {len(self.quantiles)} quantiles, epsilon {_short(self.epsilon)}, {self.adjacency}, "
+            f"{self.calibration}, arity {self.arity}, {self.depth} levels"
         )
         rows = [("quantile", "depth", "relative", "epsilon", "below", "above")]
         for j, q in enumerate(self.quantiles):
@@ -190,7 +193,8 @@ class Plan:
         return "\n".join([head, *("  ".join(c.rjust(w) for c, w in zip(row, widths, strict=True)) for row in rows)])
 
     def draw(self, ax: Any) -> None:
-        """Draw the tree on matplotlib axes: quantiles from left to right, levels from top to bottom, budgets beside the nodes."""
+        """Draw the tree on matplotlib axes: quantiles from left to right, levels from top to bottom, budgets beside the
+        nodes."""
         for node in self.nodes:
             for child in node.children:
                 if child is not None:
@@ -224,7 +228,7 @@ class Plan:
 
 @dataclass(frozen=True)
 class Mechanism:
-    """One exponential mechanism of a plan: its relative quantile, budget, utility's sensitivity, and rate in nats per rank."""
+    """One exponential mechanism of a plan: its relative quantile, budget, sensitivity and rate (nats per rank)."""
 
     relative: Fraction
     epsilon: Fraction | float
@@ -233,7 +237,7 @@ class Mechanism:
 
 
 def _short(value: Fraction | float) -> str:
-    """A rational as the shortest text that reads well: a decimal where it is one of few digits, else numerator/denominator."""
+    """A rational as short text: a decimal where it is one of few digits, else numerator/denominator."""
     if isinstance(value, float):
         return str(value)
     if Fraction(f"{float(value):.6g}") == value:
@@ -252,12 +256,13 @@ def plan(
 ) -> Plan:
     """Lay quantiles out on the tree of `alg:quantiles` and share the budget among its levels; no data are involved.
 
-    quantiles: (m,) numbers in [0, 1], any order, repeats share one release. epsilon: total budget of the release, positive or
-    infinite. arity: branches of a node, at least 2; a node estimates up to `arity - 1` quantiles. budget_power: levels are given
-    budgets proportional to `depth ** -budget_power`, at least 0 (`thm:kary` suggests about 1.5).
+    quantiles: (m,) numbers in [0, 1], any order, repeats share one release. epsilon: total budget of the release,
+    positive or infinite. arity: branches of a node, at least 2; a node estimates up to `arity - 1` quantiles.
+    budget_power: levels are given budgets proportional to `depth ** -budget_power`, at least 0 (`thm:kary` suggests
+    about 1.5).
 
-    Returns a `Plan`. Raises `ValueError` or `TypeError` naming the argument. Guarantees that the budgets of every root-to-leaf
-    path sum to epsilon in exact arithmetic, for any m and arity.
+    Returns a `Plan`. Raises `ValueError` or `TypeError` naming the argument. Guarantees that the budgets of every
+    root-to-leaf path sum to epsilon in exact arithmetic, for any m and arity.
 
     >>> p = plan([0.25, 0.5, 0.75], epsilon=1)
     >>> p.depth, [str(e) for e in p.epsilons], p.lower

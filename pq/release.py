@@ -19,7 +19,6 @@ from pq.plan import plan as make_plan
 from pq.priors import Prior
 from pq.privacy import Adaptation, Adjacency, Calibration, check_choice
 
-
 Interval = tuple[float, float, float, float]  # low, high, and the shares of the records at low and at high
 
 
@@ -101,7 +100,7 @@ class Request:
 
     @property
     def tie_share(self) -> float:
-        """What part of a record at an output goes on to the node on either side: half on a lattice, unless ranks are floored."""
+        """Part of a record at an output that goes on to the node on either side: half on a lattice, if not floored."""
         return 0.5 if self.step is not None and self.plan.calibration == "sharp" else 0.0
 
     def walk(self, column: Column, decide: Callable[[Node, list[Law]], list[float]]) -> None:
@@ -117,8 +116,9 @@ class Request:
 def split(interval: Interval, outputs: Sequence[float], tie_share: float) -> list[Interval]:
     """The intervals between a node's sorted outputs, with the shares of the records at each end that they hold.
 
-    A record at an output leaves `tie_share` of its weight in the node to the interval below that output and as much to the one
-    above; intervals of no width hold no records. So the weights of a record in all parts sum to at most its weight in the node.
+    A record at an output leaves `tie_share` of its weight in the node to the interval below that output and as much to
+    the one above; intervals of no width hold no records. So the weights of a record in all parts sum to at most its
+    weight in the node.
     """
     low, high, low_share, high_share = interval
 
@@ -169,21 +169,24 @@ def release(
     on_nan: OnNan = "drop",
     rng: Any = None,
 ) -> Release:
-    """Release quantiles of a sensitive column under epsilon-differential privacy, with the help of priors (`alg:quantiles`).
+    """Release quantiles of a sensitive column under epsilon-differential privacy (`alg:quantiles`).
 
     x: (n,) sensitive numbers: a list, an array, a column of a data frame; any order, any values, n = 0 included.
-    quantiles: (m,) numbers in [0, 1], any order; repeats share one release. epsilon: total budget of the call, positive.
+    quantiles: (m,) numbers in [0, 1], any order; repeats share one release.
+    epsilon: total budget of the call, positive.
     priors: one prior for all quantiles or one for each, in their order; never made from x.
     adjacency: what two neighbouring columns differ in: one record more or less, or one record replaced.
-    calibration: "sharp" aims at `q n` with sensitivity `max(q, 1 - q)`; "paper" at `floor(q n)` with sensitivity one.
-    adaptation: how a prior is restricted to the interval between earlier outputs: renormalised, or with atoms on the edges.
-    arity, budget_power: shape and budgets of the tree, see `pq.plan`. grid: release multiples of this public step only, to which
-    the records are rounded too; right for values that repeat. on_nan: what a missing record counts as.
+    calibration: "sharp" aims at `q n` with sensitivity `max(q, 1 - q)`, "paper" at `floor(q n)` with sensitivity one.
+    adaptation: how a prior is restricted to the interval between earlier outputs: renormalised ("conditional"), or with
+        the mass outside moved to atoms on the ends ("edge").
+    arity, budget_power: shape and budgets of the tree, see `pq.plan`.
+    grid: release multiples of this public step only; the records are rounded to it too. Right for values that repeat.
+    on_nan: what a missing record counts as: nothing ("drop"), or the lowest or the highest number.
     rng: a numpy Generator or a seed. A fixed seed makes the output a function of the data: for tests and papers only.
 
-    Returns a `Release`, whose `values` are in the caller's order and never cross. Raises `ValueError` or `TypeError` naming the
-    public argument at fault, before the data are touched; the values in x never raise, warn, or change a shape.
-    Guarantees epsilon-differential privacy of the values under `adjacency`. `log_density` gives their exact law.
+    Returns a `Release`, whose `values` are in the caller's order and never cross. Raises `ValueError` or `TypeError`
+    naming the public argument at fault, before the data are touched; the values in x never raise, warn, or change a
+    shape. Guarantees epsilon-differential privacy of the values under `adjacency`. `log_density` gives their exact law.
 
     >>> import numpy as np, pq
     >>> ages = np.random.default_rng(0).normal(40, 10, size=10_000)
@@ -255,19 +258,22 @@ def log_density(
     grid: Number | None = None,
     on_nan: OnNan = "drop",
 ) -> float:
-    """Exact log density of `values` as an output of `release` with the same arguments; atoms count as mass (`alg:quantiles`).
+    """Exact log density of `values` as an output of `release` with the same arguments; atoms count as mass
+    (`alg:quantiles`).
 
-    values: (m,) a possible output in the order of `quantiles`. The density is with respect to Lebesgue measure in each distinct
-    quantile that the law spreads, and to counting measure in each that it puts on an atom: an edge of the node's interval under
-    "edge" adaptation, any output on a grid, the only output where a prior has no mass. The others: see `release`.
+    values: (m,) a possible output in the order of `quantiles`. The other arguments: as in `release`.
 
-    Returns a float in nats, -inf for what cannot come out. For evaluation and audit: it sees the data and is not private.
+    The density is with respect to Lebesgue measure in each distinct quantile that the law spreads, and to counting
+    measure in each that it puts on an atom: an end of the node's interval under "edge" adaptation, any output on a
+    grid, the only output where a prior has no mass.
+
+    Returns a float in nats, -inf for what cannot come out. For evaluation and audit: it sees the data.
     Raises `ValueError` naming values if they are not m finite numbers.
 
     >>> import pq
     >>> data = [1.0, 2.0, 3.0]
     >>> round(log_density(data, [2.5], [0.5], epsilon=1, priors=pq.Uniform(0, 4), calibration="paper"), 6)
-    -1.626523
+    -1.448154
     """
     request = Request.of(
         quantiles,
@@ -304,7 +310,8 @@ def _log_density(request: Request, column: Column, values: Any) -> float:
 
 
 def _distinct_outputs(request: Request, column: Column, values: Any) -> list[float] | None:
-    """The outputs of the distinct quantiles in the column's units; None if repeats disagree or a value is off the grid."""
+    """The outputs of the distinct quantiles in the column's units; None if repeats disagree or a value is off the
+    grid."""
     outputs: dict[int, float] = {}
     for position, value in zip(request.plan.positions, values.tolist(), strict=True):
         o = column.output(value)

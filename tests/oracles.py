@@ -13,6 +13,7 @@ from fractions import Fraction
 
 import numpy as np
 
+
 def release(
     x: Sequence[float],
     quantiles: Sequence[Fraction],
