@@ -17,7 +17,7 @@ Array = npt.NDArray[np.float64]
 BLUE, ORANGE, GREEN, RED, PURPLE, GREY = "#0072B2", "#D55E00", "#009E73", "#AA3377", "#56B4E9", "0.45"
 COLOURS = (BLUE, ORANGE, GREEN, RED, PURPLE, GREY)
 STYLE: dict[str, Any] = {
-    "figure.dpi": 100,
+    "figure.dpi": 80,
     "figure.constrained_layout.use": True,
     "font.size": 10,
     "axes.titlesize": 11,
@@ -92,7 +92,7 @@ def tail(ax: Any, gaps: Any, probabilities: Any, **style: Any) -> tuple[Array, A
     """
     sizes, weights = np.asarray(gaps, dtype=np.float64), np.asarray(probabilities, dtype=np.float64)
     g = np.arange(np.floor(sizes.max()) + 1)
-    reached = np.array([weights[sizes >= level].sum() for level in g])
+    reached = np.array([min(1.0, weights[sizes >= level].sum()) for level in g])  # rounding may go beyond one
     ax.plot(g, reached, **style)
     return g, reached
 
