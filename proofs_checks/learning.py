@@ -269,6 +269,8 @@ def _gradient(scores: Rows, weights: Rows) -> list[F]:
 
 def check_lipschitz(subject: Callable[[int, float], float] = bounds.lem_lipschitz) -> str:
     """The l1 norm of the gradient is at most d/gamma, in fractions, and d/gamma is attained."""
+    s, w, floor = z3.Reals("s w floor")
+    prove(s >= 0, w >= floor, goal=s * floor <= s * w)  # summed over a row: (gamma/d) sum_j s_j <= <s, W>
     rng = np.random.default_rng(23)
     for _ in range(300):
         m, d = int(rng.integers(1, 4)), int(rng.integers(2, 6))
@@ -428,6 +430,15 @@ def _two_point_rows(epsilon: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]
 
 def check_gap_change(subject: int = 1) -> str:
     """One record changes the gap by at most 1 at every outcome, added, removed or replaced: all small data sets."""
+    rank, target, up, risen, n = z3.Ints("rank target up risen n")
+    q = z3.Real("q")
+    change = z3.If(rank + up >= target + risen, rank + up - target - risen, target + risen - rank - up)
+    change = change - z3.If(rank >= target, rank - target, target - rank)
+    added = (up >= 0, up <= 1, risen >= 0, risen <= 1)
+    prove(*added, goal=z3.And(change <= 1, change >= -1))
+    prove(up >= -1, up <= 1, risen == 0, goal=z3.And(change <= 1, change >= -1))  # replaced
+    floors = (target <= q * n, q * n < target + 1, risen + target <= q * (n + 1), q * (n + 1) < risen + target + 1)
+    prove(q >= 0, q <= 1, n >= 0, *floors, goal=z3.And(risen >= 0, risen <= 1))
     grid, most = range(1, 8), 0
     for n in range(5):
         for data in combinations(grid, n):
@@ -435,11 +446,11 @@ def check_gap_change(subject: int = 1) -> str:
             neighbours += [
                 tuple(sorted((*data[:i], y, *data[i + 1 :]))) for i in range(n) for y in grid if y not in data
             ]
-            for q in (F(1, 7), F(1, 3), F(1, 2), F(4, 5)):
+            for share in (F(1, 7), F(1, 3), F(1, 2), F(4, 5)):
                 for other in neighbours:
                     for doubled in range(1, 17):
                         o = F(doubled, 2)
-                        gaps = [abs(sum(v < o for v in x) - int(q * len(x))) for x in (data, other)]
+                        gaps = [abs(sum(v < o for v in x) - int(share * len(x))) for x in (data, other)]
                         most = max(most, abs(gaps[0] - gaps[1]))
     assert most <= subject
     assert most == subject, "the change is smaller than claimed"
