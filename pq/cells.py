@@ -18,9 +18,10 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from pq.column import Array
+from pq.column import LARGEST, Array
 from pq.exact import decimal_fraction
 
+SMALLEST_STEP = Fraction(1, 10**200)
 LATTICE_END = 2.0**53  # beyond it, neighbouring multiples of the step are no longer told apart
 
 
@@ -155,7 +156,7 @@ class Lattice:
         return min(max(float(np.rint(to_units(value, self.step))), -LATTICE_END), LATTICE_END)
 
     def value(self, o: float) -> float:
-        return float(from_units(o, self.step))
+        return min(max(float(from_units(o, self.step)), -LARGEST), LARGEST)
 
     def edges_of(self, low: float, high: float) -> tuple[float, float]:
         return from_units(low - 0.5, self.step), from_units(high + 0.5, self.step)
@@ -226,6 +227,8 @@ def grid_step(grid: Any) -> Fraction | None:
     if grid is None:
         return None
     step = decimal_fraction(grid, "grid")
-    if step <= 0:
-        raise ValueError(f"grid must be positive, got {grid}")
+    if not SMALLEST_STEP <= step <= 1 / SMALLEST_STEP:
+        raise ValueError(
+            f"grid must be a positive step, from {float(SMALLEST_STEP)} to {float(1 / SMALLEST_STEP)}, got {grid}"
+        )
     return step

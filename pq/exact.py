@@ -85,6 +85,19 @@ def budget_fraction(epsilon: Any, name: str = "epsilon") -> Fraction | float:
     return budget
 
 
+def record_budget(epsilon: Any, max_contributions: Any) -> Fraction | float:
+    """The budget of one record, `epsilon / max_contributions`, if a person may own that many; raises by name.
+
+    >>> record_budget(1, 4)
+    Fraction(1, 4)
+    """
+    if isinstance(max_contributions, bool) or not isinstance(max_contributions, (int, np.integer)):
+        raise TypeError(f"max_contributions must be an integer, got {type(max_contributions).__name__}")
+    if max_contributions < 1:
+        raise ValueError(f"max_contributions must be at least 1, got {max_contributions}")
+    return budget_fraction(epsilon) / int(max_contributions)
+
+
 def float_below(value: Fraction | float) -> float:
     """The largest float64 that is at most `value`: a budget is never rounded up."""
     if isinstance(value, float):

@@ -248,7 +248,7 @@ def _short(value: Fraction | float) -> str:
 def plan(
     quantiles: Any,
     *,
-    epsilon: Number,
+    epsilon: Number | float,
     adjacency: Adjacency = "add-remove",
     calibration: Calibration = "sharp",
     arity: int = 2,

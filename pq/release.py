@@ -12,7 +12,7 @@ import numpy as np
 
 from pq.cells import Column, Lattice, Points, grid_step
 from pq.column import OnNan, sorted_values
-from pq.exact import Number
+from pq.exact import Number, record_budget
 from pq.exponential import Law, target_rank
 from pq.plan import Node, Plan
 from pq.plan import plan as make_plan
@@ -26,12 +26,14 @@ Interval = tuple[float, float, float, float]  # low, high, and the shares of the
 class Release:
     """Released quantiles and the public facts about how they were made; nothing else about the data.
 
-    values: (m,) estimates in the caller's order, read-only. quantiles: (m,). epsilon: total budget, under `adjacency`.
+    values: (m,) estimates in the caller's order, read-only. quantiles: (m,). epsilon: total budget, under `adjacency`,
+    for a person who owns up to `max_contributions` records; `plan` spends epsilon / max_contributions on each.
     """
 
     values: np.ndarray[Any, np.dtype[np.float64]]
     quantiles: np.ndarray[Any, np.dtype[np.float64]]
     epsilon: float
+    max_contributions: int
     adjacency: str
     calibration: str
     adaptation: str
@@ -45,6 +47,7 @@ class Release:
             "values": self.values.tolist(),
             "quantiles": self.quantiles.tolist(),
             "epsilon": self.epsilon,
+            "max_contributions": self.max_contributions,
             "adjacency": self.adjacency,
             "calibration": self.calibration,
             "adaptation": self.adaptation,
@@ -56,7 +59,8 @@ class Release:
 
     def __str__(self) -> str:
         rows = [f"{q:>8.6g}  {v:.10g}" for q, v in zip(self.quantiles, self.values, strict=True)]
-        head = f"{self.epsilon:g}-differentially private quantiles ({self.adjacency})"
+        people = "" if self.max_contributions == 1 else f", up to {self.max_contributions} records a person"
+        head = f"{self.epsilon:g}-differentially private quantiles ({self.adjacency}{people})"
         return "\n".join([head, "quantile  value", *rows])
 
 
@@ -69,13 +73,26 @@ class Request:
     adaptation: str
     step: Fraction | None
     on_nan: str
+    max_contributions: int
 
     @classmethod
-    def of(cls, quantiles: Any, *, priors: Any, adaptation: str, grid: Any, on_nan: str, **tree: Any) -> Request:
-        plan = make_plan(quantiles, **tree)
+    def of(
+        cls,
+        quantiles: Any,
+        *,
+        epsilon: Any,
+        priors: Any,
+        adaptation: str,
+        grid: Any,
+        on_nan: str,
+        max_contributions: Any,
+        **tree: Any,
+    ) -> Request:
+        plan = make_plan(quantiles, epsilon=record_budget(epsilon, max_contributions), **tree)
         check_choice(adaptation, Adaptation, "adaptation")
         check_choice(on_nan, OnNan, "on_nan")
-        return cls(plan, _distinct_priors(priors, plan), adaptation, grid_step(grid), on_nan)
+        step = grid_step(grid)
+        return cls(plan, _distinct_priors(priors, plan), adaptation, step, on_nan, int(max_contributions))
 
     def column(self, x: Any) -> Column:
         values = sorted_values(x, self.on_nan)
@@ -167,6 +184,7 @@ def release(
     budget_power: float = 0.0,
     grid: Number | None = None,
     on_nan: OnNan = "drop",
+    max_contributions: int = 1,
     rng: Any = None,
 ) -> Release:
     """Release quantiles of a sensitive column under epsilon-differential privacy (`alg:quantiles`).
@@ -182,6 +200,8 @@ def release(
     arity, budget_power: shape and budgets of the tree, see `pq.plan`.
     grid: release multiples of this public step only; the records are rounded to it too. Right for values that repeat.
     on_nan: what a missing record counts as: nothing ("drop"), or the lowest or the highest number.
+    max_contributions: records that one person may own, at least 1; each is then given epsilon / max_contributions, so
+        that all of a person's records together cost at most epsilon (group privacy).
     rng: a numpy Generator or a seed. A fixed seed makes the output a function of the data: for tests and papers only.
 
     Returns a `Release`, whose `values` are in the caller's order and never cross. Raises `ValueError` or `TypeError`
@@ -205,8 +225,9 @@ def release(
         calibration=calibration,
         arity=arity,
         budget_power=budget_power,
+        max_contributions=max_contributions,
     )
-    uniforms = _generator(rng).random((len(request.plan.distinct), 2)) + 2.0**-54  # inside (0, 1)
+    uniforms = _generator(rng).integers(1, 2**53, (len(request.plan.distinct), 2)) * 2.0**-53  # strictly inside (0, 1)
     with np.errstate(all="ignore"):
         outputs = _run(request, request.column(x), uniforms.tolist())
         values = np.array([outputs[i] for i in request.plan.positions])
@@ -233,7 +254,8 @@ def _result(request: Request, values: Any) -> Release:
     return Release(
         values=values,
         quantiles=np.array([float(q) for q in plan.quantiles]),
-        epsilon=float(plan.epsilon),
+        epsilon=float(plan.epsilon * request.max_contributions),
+        max_contributions=request.max_contributions,
         adjacency=plan.adjacency,
         calibration=plan.calibration,
         adaptation=request.adaptation,
@@ -257,6 +279,7 @@ def log_density(
     budget_power: float = 0.0,
     grid: Number | None = None,
     on_nan: OnNan = "drop",
+    max_contributions: int = 1,
 ) -> float:
     """Exact log density of `values` as an output of `release` with the same arguments; atoms count as mass
     (`alg:quantiles`).
@@ -286,6 +309,7 @@ def log_density(
         calibration=calibration,
         arity=arity,
         budget_power=budget_power,
+        max_contributions=max_contributions,
     )
     outputs = np.asarray(values, dtype=np.float64)
     if outputs.shape != (len(request.plan.quantiles),) or not np.all(np.isfinite(outputs)):

@@ -323,6 +323,7 @@ def test_result_is_frozen_and_tells_public_facts_only() -> None:
         "values",
         "quantiles",
         "epsilon",
+        "max_contributions",
         "adjacency",
         "calibration",
         "adaptation",
@@ -350,3 +351,24 @@ def test_nodes_do_not_share_their_noise() -> None:
     assert (
         abs(np.corrcoef(v[:, 0], v[:, 2])[0, 1]) < 0.3
     )  # |correlation| of 200 independent pairs exceeds 0.3 with probability 2e-5
+
+
+def test_a_person_with_several_records_shares_one_budget() -> None:
+    x, qs = np.arange(50.0), [0.25, 0.5]
+    arguments = {"priors": pq.Cauchy(0, 10), "rng": 0}
+    shared = pq.release(x, qs, epsilon=1, max_contributions=4, **arguments)
+    assert shared.values.tolist() == pq.release(x, qs, epsilon=0.25, **arguments).values.tolist()
+    assert shared.epsilon == 1 and shared.max_contributions == 4 and shared.plan.epsilon == Fraction(1, 4)
+    assert "4 records a person" in str(shared) and shared.to_dict()["max_contributions"] == 4
+    for wrong in (0, -1, 1.5, True, "2", None):
+        with pytest.raises((ValueError, TypeError), match="max_contributions"):
+            pq.release(x, qs, epsilon=1, max_contributions=wrong, **arguments)
+
+
+def test_the_loss_of_all_records_of_a_person_stays_within_epsilon() -> None:
+    rng, k = np.random.default_rng(3), 3
+    arguments = {"epsilon": 1, "priors": pq.Uniform(-3, 3), "max_contributions": k}
+    for _ in range(60):
+        x = rng.normal(size=int(rng.integers(k, 9)))
+        o = pq.release(x, [0.3, 0.6], rng=rng, **arguments).values
+        assert abs(pq.privacy_loss(x, x[k:], o, [0.3, 0.6], **arguments)) <= 1 + 1e-9

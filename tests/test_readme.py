@@ -1,0 +1,41 @@
+"""What the README says is true: its example runs, its tables list what is there, its commands exist."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+
+import pq
+
+ROOT = Path(__file__).parent.parent
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def test_the_example_runs_as_printed() -> None:
+    code = re.search(r"```python\n(.*?)```", README, flags=re.DOTALL)
+    assert code is not None
+    lines = code[1].strip().splitlines()
+    assert len(lines) == 5
+    names: dict[str, object] = {}
+    exec("\n".join(lines), names)
+    result = names["result"]
+    assert isinstance(result, pq.Release)
+    assert np.all(np.abs(result.values - [28, 37, 48]) <= 2)
+
+
+def test_the_table_of_notebooks_is_complete() -> None:
+    listed = re.findall(r"\| \[(\w+)\]\(notebooks/(\w+)\.ipynb\)", README)
+    assert all(name == file for name, file in listed)
+    assert sorted(name for name, _ in listed) == sorted(p.stem for p in (ROOT / "notebooks").glob("*.md"))
+
+
+def test_linked_files_exist() -> None:
+    for target in re.findall(r"\]\(([^)#:]+)\)", README):
+        assert (ROOT / target).exists(), target
+
+
+def test_make_targets_exist() -> None:
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), flags=re.MULTILINE))
+    assert set(re.findall(r"`?make ([a-z]+)", README)) <= targets
