@@ -71,7 +71,7 @@ COMMON_LOSSES = {
 def test_cocob_follows_the_published_path(name, alpha):
     gradient = COMMON_LOSSES[name]
     ours, published = COCOB([0.5], alpha=alpha), PublishedCOCOB(0.5, alpha)
-    for t in range(1500):
+    for t in range(600):
         np.testing.assert_allclose(ours.point, [published.w], rtol=1e-9, atol=1e-12, err_msg=f"step {t}")
         slope = gradient(published.w, t)
         if slope == 0.0:
@@ -123,7 +123,7 @@ def test_cocob_recovers_from_one_huge_gradient(freak_at, size):
     assert steps_to_reach(COCOB([0.0]), freak_at, size=size) <= 4 * ordinary + 50
     # without the guards it is frozen
     if np.isfinite(size):
-        assert steps_to_reach(COCOB([0.0], outlier_ratio=math.inf), freak_at, size=abs(size), limit=3000) == 3000
+        assert steps_to_reach(COCOB([0.0], outlier_ratio=math.inf), freak_at, size=abs(size), limit=1000) == 1000
 
 
 def test_cocob_accepts_gradients_that_stay_large():

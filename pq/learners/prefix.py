@@ -16,8 +16,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.optimize import brentq
-from scipy.signal import fftconvolve
+from scipy import fft
 from scipy.special import log_ndtr
 
 __all__ = [
@@ -153,13 +152,16 @@ def noise_multiplier(epsilon: float, delta: float) -> float:
     if not 0 < delta < 1:
         raise ValueError("delta must be in (0, 1)")
 
-    def excess(log_std: float) -> float:
-        shift = np.exp(-log_std)
-        upper, lower = log_ndtr(0.5 * shift - epsilon / shift), epsilon + log_ndtr(-0.5 * shift - epsilon / shift)
-        return float(upper + np.log(-np.expm1(min(lower - upper, -1e-300))) - np.log(delta))
+    def private(std: float) -> bool:
+        upper = log_ndtr(0.5 / std - epsilon * std)
+        lower = epsilon + log_ndtr(-0.5 / std - epsilon * std)
+        return bool(upper + np.log(-np.expm1(min(lower - upper, -1e-300))) <= np.log(delta))
 
-    root = brentq(excess, -40.0, 40.0, xtol=1e-13, rtol=1e-13)
-    return float(np.exp(root + 1e-9))
+    low, high = -40.0, 40.0  # of the log
+    while high - low > 1e-12:
+        middle = 0.5 * (low + high)
+        low, high = (low, middle) if private(float(np.exp(middle))) else (middle, high)
+    return float(np.exp(high + 1e-9))
 
 
 class _Aggregator:
@@ -296,5 +298,7 @@ class SquareRootAggregator(_Aggregator):
         old = len(self._white)
         new = min(self._steps, max(_FIRST_BLOCK, 2 * old))
         self._white = np.concatenate([self._white, self._noise((new - old,))])
-        filter_ = square_root_coefficients(new).reshape((new,) + (1,) * len(self._shape))
-        self._block, self._block_start = fftconvolve(self._white, filter_, axes=0)[old:new], old
+        length = fft.next_fast_len(2 * new, real=True)
+        filter_ = fft.rfft(square_root_coefficients(new), length).reshape((-1,) + (1,) * len(self._shape))
+        filtered = fft.irfft(fft.rfft(self._white, length, axis=0) * filter_, length, axis=0)
+        self._block, self._block_start = filtered[old:new].copy(), old
