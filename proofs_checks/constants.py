@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from fractions import Fraction
 
@@ -165,6 +166,30 @@ def check_naive_baseline(subject: Callable[[int], arb] | None = None) -> str:
     return (
         "'better than the naive baseline': thm:binary's bound is below (2 m / epsilon) log(..) from m = 4095 "
         "on only (8191 corrected)"
+    )
+
+
+def check_naive_growth(subject: Callable[[int], float] = lambda m: m * math.log(m)) -> str:
+    """m mechanisms at epsilon / m each: the largest of their gaps grows like m log m, beyond any multiple of m.
+
+    Even ranks and a flat prior give a gap law proportional to z**|g|, z = exp(-epsilon / (2 m)), hence a tail 2 z**g /
+    (1 + z).
+    """
+    likely = []
+    for m in (10**2, 10**4, 10**6, 10**8):
+        z = (-1 / arb(2 * m)).exp()  # epsilon = 1
+        g = math.ceil(subject(m))
+        tail = 2 * z**g / (1 + z)
+        likely.append(float(1 - (m * (1 - tail).log()).exp()))
+    assert likely == sorted(likely)
+    assert likely[-1] > 0.999
+    assert all(v < 1 - 1e-300 for v in likely[:1])
+    far = [float(1 - (m * (1 - 2 * (-arb(3 * math.log(m) / 2)).exp() / 2).log()).exp()) for m in (10**2, 10**4, 10**6)]
+    assert far == sorted(far, reverse=True)
+    assert far[-1] < 0.002
+    return (
+        "m mechanisms at epsilon / m: the largest gap exceeds m log(m) / epsilon but not 3 m log(m) / epsilon "
+        "in the limit, so not O(m)"
     )
 
 

@@ -154,6 +154,31 @@ def check_tree_privacy(subject: Callable[[int], Fraction] = lambda levels: Fract
     )
 
 
+def check_kary_privacy(subject: tuple[int, int] = (1, 2)) -> str:
+    """The same for K = 3: two mechanisms share the root's half of the budget, one has the other half; sorting is
+    free.
+    """
+    z = Fraction(1, 4)  # exp(-epsilon / 8)
+    root, below = subject
+    worst = Fraction(1)
+    for priors, adaptation in itertools.product(hurtful_priors(), ("conditional", "edge")):
+        exponents = tuple(z**e for e in (root, root, below))
+        algorithm = Algorithm(QUARTERS, priors, exponents, arity=3, adaptation=adaptation)
+        for less, more in itertools.islice(neighbours(), 0, None, 3):
+            try:
+                first, second = algorithm.law(less), algorithm.law(more)
+            except ZeroDivisionError:
+                continue  # no mass left for the last quantile: undefined, see check_normalisable
+            loss = max(max_loss(first, second), max_loss(second, first))
+            assert loss <= z**-8, (less, more, adaptation)
+            worst = max(worst, loss)
+    ratio = float(log_ball(worst) / (-8 * log_ball(z)))
+    return (
+        f"Algorithm 1, K = 3, m = 3, add-remove: exact loss at most epsilon (largest {ratio:.3f} epsilon), "
+        "sorted outputs"
+    )
+
+
 def check_restricted_utility(subject: bool = False) -> str:
     """The utility must see the node's records only: over all the data, one record moves every node and costs 1.5
     epsilon at m = 3.
