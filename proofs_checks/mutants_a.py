@@ -125,6 +125,7 @@ MUTANTS: dict[str, list[Callable[..., Any] | Any]] = {
         lambda k, lerch: arb(2) ** (k - 1) * (2 + lerch),
     ],
     "compounding:check_kary_last_step": [1.0, 1.88],
+    "compounding:check_kary_range": [3, 10**6],
     "compounding:check_kary_factor": [Fraction(199, 100)],
     "compounding:check_kary_printed": [compounding.corrected_kary],
     "compounding:check_kary_twice": [_paper_kary_twice],
