@@ -17,7 +17,7 @@ TINY = 1e-290  # smaller results may be zero or subnormal
 
 
 def interval_oracle(theta: float, phi: float, lower: float, upper: float) -> tuple[mpmath.mpf, ...]:
-    """The loss and its gradient from the distribution function, to as many digits as the numbers span and forty more.
+    """The loss, its gradient and the size of the terms of d_phi, to as many digits as the numbers span and 40 more.
 
     Without the absolute values of the closed form: with F the distribution function and f the density of the standard
     Laplace law, the mass is F(b phi - theta) - F(a phi - theta), whose derivatives are differences of f.
@@ -43,15 +43,16 @@ def interval_oracle(theta: float, phi: float, lower: float, upper: float) -> tup
             mass = 1 - half(near) - half(far)
         f_near, f_far = half(near), half(far)
         moment = (0 if mpmath.isinf(b) else b * f_far) - (0 if mpmath.isinf(a) else a * f_near)
-        return base - mpmath.log(mass), (f_far - f_near) / mass, -moment / mass
+        terms = sum(abs(end) * f for end, f in ((a, f_near), (b, f_far)) if f) / mass
+        return base - mpmath.log(mass), (f_far - f_near) / mass, -moment / mass, terms
 
 
 def check_interval(theta: float, phi: float, lower: float, upper: float, subject=losses.laplace_interval) -> None:
-    exact = interval_oracle(theta, phi, lower, upper)
+    *exact, terms = interval_oracle(theta, phi, lower, upper)
     got = subject(theta, phi, lower, upper)
-    # Where a component of the gradient changes sign, the terms that cancel set the scale of its error.
+    # Where d_phi changes sign, the terms that cancel set the scale of its error.
     ends = [abs(end) for end in (lower, upper) if math.isfinite(end)]
-    crossing = 1e-15 * max(1.0 / phi, *ends)
+    crossing = 1e-15 * min(float(terms), max(1.0 / phi, *ends))
     slack = (0.0, 1e-322 / ((upper - lower) * phi), crossing)  # the second: ends in units of the scale may be subnormal
     parts = zip(("loss", "d_theta", "d_phi"), got, exact, (1e-12, 1e-10, 1e-10), slack, strict=True)
     for name, value, truth, digits, least in parts:
@@ -91,6 +92,11 @@ def test_interval_keeps_its_digits_on_a_grid_of_plain_numbers():
         for theta in (0.0, 1.0, -1.0, lower * phi, (lower + width) * phi, (lower + 0.5 * width) * phi, 10.0):
             if lower + width > lower:
                 check_interval(theta, phi, lower, lower + width)
+
+
+def test_interval_gradient_survives_subnormal_tails():
+    check_interval(-820.8553525016748, 2.615141464723284e-79, -5.9763472890761485e81, -3.0136551212219174e80)
+    check_interval(-7.555987585178089e-07, 2.7462487608170622e-30, -2.6320810402964867e32, 2.6320810347937167e32)
 
 
 def test_the_comparison_rejects_ordinary_rounding():
