@@ -1,11 +1,13 @@
 """Private quantiles with the help of predictions; see README.md and NOTATION.md."""
 
-from pq import datasets
+from pq import bounds, datasets, learners, losses
 from pq.audit import privacy_loss
 from pq.evaluate import gap, log_psi, log_psi_harmonic, max_gap
 from pq.exact import rank
+from pq.order_statistic import OrderStatistic
 from pq.plan import Plan, kary_arity, plan
 from pq.priors import Cauchy, HalfCauchy, Laplace, Mixture, Normal, PiecewiseConstant, Uniform, from_scipy
+from pq.public_fit import fit_public
 from pq.release import Release, log_density, release
 
 __all__ = [
@@ -14,17 +16,22 @@ __all__ = [
     "Laplace",
     "Mixture",
     "Normal",
+    "OrderStatistic",
     "PiecewiseConstant",
     "Plan",
     "Release",
     "Uniform",
+    "bounds",
     "datasets",
+    "fit_public",
     "from_scipy",
     "gap",
     "kary_arity",
+    "learners",
     "log_density",
     "log_psi",
     "log_psi_harmonic",
+    "losses",
     "max_gap",
     "plan",
     "privacy_loss",

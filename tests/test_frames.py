@@ -1,0 +1,53 @@
+"""Columns of data frames, nulls included, are released like arrays, and are never changed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+import pq
+
+VALUES = [3.0, None, 1.0, 7.0, None, 2.0, 9.0]
+KNOWN = [3.0, 1.0, 7.0, 2.0, 9.0]
+COLUMNS: dict[str, Any] = {
+    "pandas float": pd.Series(VALUES, dtype="float64"),
+    "pandas nullable integer": pd.Series([3, None, 1, 7, None, 2, 9], dtype="Int64"),
+    "pandas object": pd.Series(VALUES, dtype=object),
+    "pandas with an odd index": pd.Series(VALUES, index=list("gfedcba")),
+    "polars float": pl.Series(VALUES),
+    "polars integer": pl.Series([3, None, 1, 7, None, 2, 9]),
+    "polars with NaN": pl.Series([3.0, float("nan"), 1.0, 7.0, None, 2.0, 9.0]),
+    "list": VALUES,
+}
+
+
+@pytest.mark.parametrize("name", COLUMNS)
+def test_a_column_with_nulls_is_released_like_its_known_values(name: str) -> None:
+    def once(x: Any) -> list[float]:
+        return pq.release(x, [0.2, 0.6], epsilon=1, priors=pq.Cauchy(3, 2), grid=1, rng=7).values.tolist()
+
+    assert once(COLUMNS[name]) == once(np.array(KNOWN))
+    assert pq.max_gap(COLUMNS[name], [0.5], [2.5]) == pq.max_gap(KNOWN, [0.5], [2.5]) == 0
+
+
+@pytest.mark.parametrize(
+    "frame", [pd.DataFrame({"a": [1.0, 2.0]}), pl.DataFrame({"a": [1.0, 2.0]}), pd.Series(["a"], dtype="string"), pl.Series(["a"])]
+)
+def test_frames_and_text_columns_are_refused(frame: Any) -> None:
+    if isinstance(frame, pd.Series | pl.Series):
+        with pytest.raises(TypeError, match=r"^x must be"):
+            pq.release(np.asarray(frame, dtype=str), [0.5], epsilon=1, priors=pq.Cauchy(0, 1))
+    else:
+        with pytest.raises(ValueError, match=r"^x must be"):
+            pq.release(frame, [0.5], epsilon=1, priors=pq.Cauchy(0, 1))
+
+
+def test_columns_stay_as_they_are() -> None:
+    x = pd.Series([5.0, np.inf, 1.0])
+    before = x.copy()
+    pq.release(x, [0.5], epsilon=1, priors=pq.Cauchy(0, 1))
+    pd.testing.assert_series_equal(x, before)
