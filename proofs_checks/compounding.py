@@ -339,8 +339,8 @@ def check_kary_range(subject: int = 83_521) -> str:
     above = np.flatnonzero(ratio > 1) + 1
     assert above[0] == subject
     return (
-        f"thm:kary as printed holds for m < {above[0]} up to rounding (p = 2, budgets divided once); beyond, its recurrence "
-        f"exceeds it at {len(above)} of the first 10^6 m"
+        f"thm:kary as printed holds for m < {above[0]} up to rounding (p = 2, budgets divided once); beyond, its "
+        f"recurrence exceeds it at {len(above)} of the first 10^6 m"
     )
 
 

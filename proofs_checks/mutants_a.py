@@ -182,6 +182,7 @@ MUTANTS: dict[str, list[Callable[..., Any] | Any]] = {
         lambda log_psi, epsilon, beta, weight: cor_quantile(log_psi, epsilon, beta, 1 - weight),
         lambda log_psi, epsilon, beta, weight: (cor_quantile(log_psi, epsilon, beta, weight)[0] / 2, math.inf),
     ],
+    "robustness:check_consistency_total_mass": [lambda total: math.log(total)],
     "robustness:check_price_of_robustness": [lambda weight: -math.log(1 - weight)],
     "robustness:check_consistency_zero": [lambda m: math.log(m)],
     "robustness:check_multiple_printed": [cor_multiple],

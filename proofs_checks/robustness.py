@@ -65,6 +65,23 @@ def check_cor_quantile(subject: Callable[..., tuple[float, float]] = cor_quantil
     )
 
 
+def check_consistency_total_mass(subject: Callable[[Fraction], float] = lambda total: 0.0) -> str:
+    """Counterexample to cor:quantile for a prediction that is no probability measure: mass 2 on the wrong cell has U
+    = 0.
+    """
+    z, beta, total = HALF, 0.6, Fraction(2)
+    wrong = {1 + HALF: total}
+    assert psi(Grid(1), HALF, wrong, z) == 1
+    law = mechanism(Restricted(Grid(1), -math.inf, math.inf), HALF, wrong, z)
+    consistent = cor_quantile(0.0, -2 * math.log(z), beta, 0.0)[1] + subject(total) / -math.log(z)
+    assert consistent < 1 - 1e-9, "consistency survives"
+    assert law == {1 + HALF: 1}
+    return (
+        f"cor:quantile needs probability measures: mass 2 on the wrong cell, U = 0, gap <= {consistent:.2f} "
+        "claimed, gap 1 certain"
+    )
+
+
 def check_price_of_robustness(subject: Callable[[float], float] = lambda weight: -math.log(weight)) -> str:
     """The robust bound is exactly 2 / epsilon log(1 / lambda) above that of the robust prior alone."""
     for weight in (0.01, 0.5, 0.99):
