@@ -14,7 +14,7 @@ READY := $(VENV)/.pq-ready
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup run test lint types unit checks nbval notebooks lab bench format lock clean
+.PHONY: help setup run test lint types unit checks nbval notebooks lab bench data-check format lock clean
 
 # Small matrices only: more threads would just fight over the cores with the test workers.
 lint types unit checks nbval notebooks: export OMP_NUM_THREADS = 1
@@ -25,7 +25,7 @@ nbval: export MPLBACKEND =
 nbval: export IPYTHONDIR = $(abspath $(VENV))/ipython
 
 help: ## list the targets (default)
-	@awk 'BEGIN {FS = ":.*## "} /^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
+	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
 
 # Copes with a $(VENV) that somebody made by other means: it is kept if its Python runs, and brought to the locked versions.
 $(READY): requirements.lock pyproject.toml
@@ -79,6 +79,9 @@ lab: $(READY) ## open the notebooks in JupyterLab
 
 bench: $(READY) ## time one release beside np.sort of the same array
 	$(BIN)/python -m benchmarks.one_release
+
+data-check: $(READY) ## rebuild the embedded tables from their packages and compare
+	$(BIN)/python -m pq.datasets.rebuild --check
 
 format: $(READY) ## let ruff mend what it can
 	$(BIN)/ruff check --fix .
