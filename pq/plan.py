@@ -303,9 +303,14 @@ def _plan(
 
 
 def kary_arity(m: int) -> int:
-    """The branching factor of `thm:kary-main`, `ceil(exp(sqrt(log 2 log(m + 1))))`, at least 2.
+    """The branching factor of `thm:kary-main`, `ceil(exp(sqrt(log 2 log(m + 1))))`.
 
-    >>> [kary_arity(m) for m in (1, 9, 99)]
-    [2, 4, 6]
+    m: number of quantiles, at least 1. The root is a whole number, 2**b, at m + 1 = 2**(b * b) only, which is found exactly.
+
+    >>> [kary_arity(m) for m in (1, 9, 15, 99)]
+    [2, 4, 4, 6]
     """
-    return max(2, math.ceil(math.exp(math.sqrt(math.log(2) * math.log(m + 1)))))
+    b = math.isqrt((m + 1).bit_length() - 1)
+    if m + 1 == 1 << b * b:
+        return 1 << b
+    return math.ceil(math.exp(math.sqrt(math.log(2) * math.log(m + 1))))

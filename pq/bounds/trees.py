@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 
 from pq.bounds.quantiles import Version, check_arguments, log_cauchy_mass, log_weights
+from pq.plan import kary_arity
 
 PHI = (1 + math.sqrt(5)) / 2
 
@@ -65,14 +66,6 @@ def fibonacci(j: int) -> int:
     for _ in range(j):
         a, b = b, a + b
     return a
-
-
-def _least_arity(m: int) -> int:
-    """ceil(exp(sqrt(log 2 log(m + 1)))); the root is an integer, 2**b, at m + 1 = 2**(b * b) only."""
-    b = math.isqrt((m + 1).bit_length() - 1)
-    if m + 1 == 1 << b * b:
-        return 1 << b
-    return math.ceil(math.exp(math.sqrt(math.log(2) * math.log(m + 1))))
 
 
 def lem_empirical(
@@ -249,7 +242,7 @@ def thm_kary(
     spread = math.log(m / beta) - log_psi
     if version == "paper":
         return c_p(p) / epsilon * math.exp(2 * math.sqrt(math.log(2) * math.log(m + 1))) * spread
-    arity = _least_arity(m) if arity is None else arity
+    arity = kary_arity(m) if arity is None else arity
     if arity < 2:
         raise ValueError(f"arity must be at least 2, got {arity}")
     depth = kary_depth(m, arity)
