@@ -41,7 +41,7 @@ def target_rank(relative: Fraction, n: float, calibration: str) -> float:
     return float(math.floor(product) if calibration == "paper" else product)
 
 
-def log_scores(low: Array, high: Array, target: float, rate: float) -> Array:
+def log_scores(low: Array, high: Array, target: Array | float, rate: float) -> Array:
     """Log of the exponential score of cells that stand for ranks low..high: `-rate` times the target's distance."""
     distance = np.maximum(np.maximum(low - target, target - high), 0.0)
     return -rate * distance if math.isfinite(rate) else -distance

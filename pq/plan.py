@@ -305,7 +305,7 @@ def _plan(
 def kary_arity(m: int) -> int:
     """The branching factor of `thm:kary-main`, `ceil(exp(sqrt(log 2 log(m + 1))))`.
 
-    m: number of quantiles, at least 1. The root is a whole number, 2**b, at m + 1 = 2**(b * b) only, which is found exactly.
+    m: number of quantiles, at least 1. Exact also at m + 1 = 2**(b * b), where the root is the whole number 2**b.
 
     >>> [kary_arity(m) for m in (1, 9, 15, 99)]
     [2, 4, 4, 6]
