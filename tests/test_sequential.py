@@ -1,0 +1,513 @@
+"""Sequential release: what predictors may see, what is charged, and that the quick release is `pq.release`."""
+
+from __future__ import annotations
+
+import copy
+import math
+from fractions import Fraction
+from typing import Any
+
+import hypothesis.strategies as st
+import numpy as np
+import pytest
+from hypothesis import given
+
+import pq
+from pq import sequential
+from pq.learners import StepsExceeded, private_noise_std
+from pq.losses import laplace_linear, proxy_interval, widen
+from pq.release import Request
+from pq.sequential import DPLearned, NonPrivate, PubPrev, PubProx, Session, Standardise, Static, release_sequence
+from pq.sequential.fast import release_one
+from pq.sequential.guarantee import zcdp_total
+from pq.sequential.learned import optimal_interval, shorten
+
+QUANTILES = [0.1, 0.5, 0.75]
+LEARNT: dict[str, Any] = {"loc": 1.0, "scale": 2.0, "resolution": 0.1, "dimension": 2}
+PRIVATE: dict[str, Any] = {"steps": 50, "epsilon": Fraction(3, 10), "delta": 1e-6, "rng": 0}
+
+
+def predictors() -> dict[str, sequential.Predictor]:
+    robust = pq.Cauchy(1, 2)
+    return {
+        "static": Static(pq.Cauchy(0, 1), QUANTILES),
+        "prev": PubPrev(QUANTILES, loc=1.0, scale=2.0, robust=robust),
+        "prox": PubProx(QUANTILES, robust=robust, **LEARNT),
+        "private": DPLearned(QUANTILES, robust=robust, **LEARNT, **PRIVATE),
+        "open": NonPrivate(QUANTILES, **LEARNT),
+    }
+
+
+def days(count: int, seed: int = 0) -> tuple[list[np.ndarray[Any, Any]], np.ndarray[Any, Any]]:
+    rng = np.random.default_rng(seed)
+    features = rng.normal(size=(count, 2))
+    return [np.sort(rng.normal(f[0], 1.0, size=40)) for f in features], features
+
+
+# --- the quick release ------------------------------------------------------------------------------------------------
+
+SCALES = st.floats(-3, 3).map(lambda e: 10.0**e)
+LOCATIONS = st.floats(-50, 50)
+
+
+@st.composite
+def some_prior(draw: Any) -> pq.priors.Prior:
+    loc, scale = draw(LOCATIONS), draw(SCALES)
+    laplace = pq.Laplace(loc, scale)
+    return draw(
+        st.sampled_from(
+            [
+                laplace,
+                pq.Cauchy(loc, scale),
+                pq.HalfCauchy(scale, loc),
+                pq.Uniform(loc - scale, loc + scale),
+                laplace.mix(pq.Cauchy(0, 3), 0.1),
+                laplace.mix(pq.HalfCauchy(3), 0.1),
+                pq.Normal(loc, scale),  # not known to the quick way
+            ]
+        )
+    )
+
+
+def request(quantiles: Any, priors: Any, **options: Any) -> Request:
+    return Request.of(quantiles, priors=priors, **(sequential.loop._OPTIONS | options))
+
+
+@given(st.data())
+def test_quick_release_gives_the_outputs_of_release(data: Any) -> None:
+    """Same uniforms, same outputs, for odd data too: so the law, and with it the privacy, is that of `pq.release`."""
+    quantiles = data.draw(st.lists(st.sampled_from([0, 0.1, 0.25, 0.29, 0.5, 0.9, 1]), min_size=1, max_size=7))
+    each = {q: data.draw(some_prior()) for q in quantiles}
+    priors = [each[q] for q in quantiles]
+    numbers = (
+        st.floats(-60, 60) | st.integers(-3, 3).map(float) | st.sampled_from([math.inf, -math.inf, math.nan, 1e308])
+    )
+    x = np.array(data.draw(st.lists(numbers, max_size=30)))
+    options = {
+        "epsilon": data.draw(st.sampled_from([1e-3, 0.1, 1.0, 50.0, 1e4, math.inf])),
+        "calibration": data.draw(st.sampled_from(["paper", "sharp"])),
+        "adjacency": data.draw(st.sampled_from(["add-remove", "replace"])),
+        "adaptation": data.draw(st.sampled_from(["conditional", "conditional", "conditional", "edge"])),
+        "grid": data.draw(st.sampled_from([None, None, None, 0.5])),
+        "on_nan": data.draw(st.sampled_from(["drop", "lowest", "highest"])),
+    }
+    seed = data.draw(st.integers(0, 2**32))
+    expected = pq.release(x, quantiles, priors=priors, rng=seed, **options)
+    found = release_one(request(quantiles, priors, **options), x, np.random.default_rng(seed))
+    np.testing.assert_allclose(found.values, expected.values, rtol=1e-7, atol=1e-9)
+    assert {**vars(found), "values": 0} == {**vars(expected), "values": 0} | {"quantiles": found.quantiles}
+
+
+def test_quick_release_is_taken_for_ordinary_days(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pq.sequential.fast._run", None)  # the long way
+    datasets, features = days(30)
+    for predictor in predictors().values():
+        assert len(release_sequence(datasets, features, predictor, QUANTILES, epsilon=1, rng=0)) == 30
+
+
+def test_quick_release_is_the_law() -> None:
+    """The distribution function of `pq.log_density`, integrated, at the outputs of the quick way is uniform.
+
+    Kolmogorov-Smirnov with 2,000 draws at 1e-6: fails wrongly once in a million seeds, and the seed is fixed.
+    """
+    x, prior = np.sort(np.random.default_rng(1).normal(size=20)), pq.Laplace(0.3, 0.5).mix(pq.Cauchy(0, 1), 0.1)
+    rng = np.random.default_rng(2)
+    drawn = np.sort([release_one(request([0.5], prior, epsilon=1), x, rng).values[0] for _ in range(2000)])
+    tail = np.geomspace(3, 300, 300)[1:]
+    grid = np.concatenate([-tail[::-1], np.linspace(-3, 3, 1201), tail])
+    density = np.exp([pq.log_density(x, [o], [0.5], epsilon=1, priors=prior) for o in grid])
+    steps = 0.5 * (density[1:] + density[:-1]) * np.diff(grid)
+    cumulative = np.concatenate([[0.0], np.cumsum(steps)]) / steps.sum()
+    at = np.interp(drawn, grid, cumulative)
+    distance = np.max(np.abs(at - (np.arange(2000) + 0.5) / 2000))
+    assert distance < math.sqrt(math.log(2 / 1e-6) / (2 * 2000))
+
+
+# --- what predictors see ----------------------------------------------------------------------------------------------
+
+
+class Untouchable:
+    """Data that say when somebody looks."""
+
+    def __array__(self, *_: Any, **__: Any) -> Any:
+        raise AssertionError("a public predictor has seen the records")
+
+    def __len__(self) -> int:
+        raise AssertionError("a public predictor has counted the records")
+
+
+@pytest.mark.parametrize("name", ["static", "prev", "prox"])
+def test_public_predictors_see_released_values_only(name: str) -> None:
+    """Two runs that release the same values give the same priors, whatever the data were."""
+    predictor = predictors()[name]
+    assert not predictor.private and not hasattr(predictor, "learn")
+    other = copy.deepcopy(predictor)
+    for released in ([0.0, 1.0, 2.0], [1.0, 1.0, 1.0], [-5.0, 0.0, 1e9]):
+        assert predictor.priors([1.0, 2.0]) == other.priors([1.0, 2.0])
+        predictor.observe([1.0, 2.0], released)
+        other.observe([1.0, 2.0], released)
+
+
+def test_only_private_predictors_are_shown_data(monkeypatch: pytest.MonkeyPatch) -> None:
+    shown = []
+    for cls in (DPLearned, NonPrivate):
+        monkeypatch.setattr(cls, "learn", lambda self, f, x: shown.append(type(self).__name__))
+    datasets, features = days(2)
+    for predictor in predictors().values():
+        release_sequence(datasets, features, predictor, QUANTILES, epsilon=1, rng=0)
+    assert shown == ["DPLearned"] * 2 + ["NonPrivate"] * 2
+
+
+@pytest.mark.parametrize("name", list(predictors()))
+def test_priors_of_a_day_do_not_depend_on_its_data_nor_on_later_ones(name: str) -> None:
+    """Priors come before the data: with another last day all releases before it and the last priors are the same."""
+    datasets, features = days(6)
+    one = release_sequence(datasets, features, predictors()[name], QUANTILES, epsilon=1, rng=5)
+    other = release_sequence(
+        [*datasets[:-1], np.full(9, 77.0)], features, predictors()[name], QUANTILES, epsilon=1, rng=5
+    )
+    assert all(np.array_equal(a.values, b.values) for a, b in zip(one[:-1], other[:-1], strict=True))
+    assert [a.priors for a in one] == [b.priors for b in other]
+    assert not np.array_equal(one[-1].values, other[-1].values)
+
+
+# --- learning ---------------------------------------------------------------------------------------------------------
+
+
+def test_gradients_are_those_of_the_loss() -> None:
+    """Against `pq.losses.laplace_linear` in units of the guess, at a point that is not the start."""
+    predictor = PubProx(QUANTILES, **LEARNT)
+    rng = np.random.default_rng(3)
+    for _ in range(200):
+        predictor.observe(rng.normal(size=2), np.sort(rng.normal(3, 1, size=3)))
+    maps, phi = predictor.parameters()
+    assert np.all(maps != 0) and np.all(phi != 1)
+    known, released = np.array([0.5, -2.0, 1.0]), np.array([0.0, 2.0, 7.0])
+    low, high = (((end - 1.0) / 2.0) for end in proxy_interval(released, 0.1))
+    _, by_map, by_phi = laplace_linear(maps, phi, known, low, high, min_width=0.05)
+    found = predictor.gradients(known[:2], *proxy_interval(released, 0.1))
+    np.testing.assert_allclose(found[0], by_map, rtol=1e-9)
+    np.testing.assert_allclose(found[1], by_phi, rtol=1e-9)
+
+
+def test_true_intervals_are_widened_to_the_resolution_and_may_be_empty() -> None:
+    predictor = NonPrivate([0.5], loc=0.0, scale=1.0, resolution=0.5, dimension=0)
+    found = predictor.gradients([], *optimal_interval([3.0, 3.0, 3.0, 3.0], predictor.quantiles))
+    expected = laplace_linear([[0.0]], [1.0], [1.0], *widen([3.0], [3.0], 0.5))
+    np.testing.assert_allclose(found[0], expected[1])
+    np.testing.assert_allclose(found[1], expected[2])
+    nothing = predictor.gradients([], *optimal_interval([], predictor.quantiles))
+    assert not nothing[0].any() and not nothing[1].any()
+
+
+def test_optimal_interval_ranks_are_exact() -> None:
+    x = np.arange(1.0, 101.0)
+    low, high = optimal_interval(x, (Fraction(29, 100), Fraction(57, 100)))
+    assert low.tolist() == [29.0, 57.0] and high.tolist() == [30.0, 58.0]
+
+
+def test_public_constants_standardise() -> None:
+    assert Standardise([10.0, 0.0], [5.0, 2.0])([20.0, 3.0]).tolist() == [2.0, 1.5, 1.0]
+    assert Standardise()([[1.0], [2.0]]).tolist() == [[1.0, 1.0], [2.0, 1.0]]
+    with pytest.raises(ValueError, match="scale"):
+        Standardise(0.0, 0.0)
+    with pytest.raises(ValueError, match="features"):
+        Standardise([1.0, 2.0], 1.0)([1.0, 2.0, 3.0])
+
+
+def test_unit_of_the_data_changes_nothing_but_the_unit() -> None:
+    """In thousandths: the priors are those in units, scaled."""
+    rng = np.random.default_rng(0)
+    one = PubProx([0.5], loc=1.0, scale=2.0, resolution=0.1, dimension=2)
+    other = PubProx([0.5], loc=1000.0, scale=2000.0, resolution=100.0, dimension=2)
+    for _ in range(100):
+        features, o = rng.normal(size=2), rng.normal()
+        one.observe(features, [o])
+        other.observe(features, [1000.0 * o])
+    (a,), (b,) = one.priors([1.0, 1.0]), other.priors([1.0, 1.0])
+    assert b.loc == pytest.approx(1000 * a.loc) and b.scale == pytest.approx(1000 * a.scale)
+
+
+@pytest.mark.parametrize("kind", [PubPrev, PubProx, NonPrivate, DPLearned])
+def test_copies_in_lockstep_are_the_predictors_one_by_one(kind: Any) -> None:
+    options = {PubPrev: {"loc": 1.0, "scale": 2.0}, DPLearned: LEARNT | PRIVATE | {"epsilon": 1e12}}.get(kind, LEARNT)
+    together, alone = kind(QUANTILES, copies=2, **options), [kind(QUANTILES, **options) for _ in range(2)]
+    rng = np.random.default_rng(0)
+    for _ in range(40):
+        features, released = rng.normal(size=(2, 2)), np.sort(rng.normal(2, 3, size=(2, 3)))
+        loc, scale = together.laplaces(features)
+        for row, one in enumerate(alone):
+            a, b = one.laplaces(features[row])
+            np.testing.assert_allclose([loc[row], scale[row]], [a, b], rtol=1e-4, atol=1e-4)
+        both = [(features, released), *zip(features, released, strict=True)]
+        for predictor, (f, o) in zip([together, *alone], both, strict=True):
+            predictor.learn_intervals(f, o, o + 0.2) if predictor.private else predictor.observe(f, o)
+
+
+# --- privacy of DPLearned ---------------------------------------------------------------------------------------------
+
+
+def test_budgets_of_release_and_both_runs_add_up() -> None:
+    predictor = DPLearned(QUANTILES, map_share=Fraction(1, 3), **LEARNT, **PRIVATE)
+    session = Session(predictor, QUANTILES, epsilon=1)
+    assert session.release_epsilon + sum(predictor.epsilons) == 1
+    assert predictor.epsilons == (Fraction(1, 10), Fraction(1, 5)) and sum(predictor.deltas) <= 1e-6 * (1 + 1e-12)
+    released = session.step([0.0, 0.0], [1.0])
+    assert released.epsilon == 0.7 and released.plan.epsilon == Fraction(7, 10)
+    assert (session.guarantee.epsilon, session.guarantee.delta) == (1.0, 1e-6)
+    assert "0.7 for the release and (0.3, 1e-06) for learning" in str(session.guarantee)
+
+
+@pytest.mark.parametrize("mechanism", ["tree", "tree-refined", "square-root"])
+def test_noise_is_that_of_the_clipped_sensitivity(mechanism: str) -> None:
+    """For T = 64 steps it counts 7 nodes, not the paper's 6: the point after the last gradient is shown too."""
+    options = PRIVATE | {"steps": 64, "clip": (0.5, 2.0), "mechanism": mechanism}
+    predictor = DPLearned(QUANTILES, **LEARNT, **options)
+    for part, bound in enumerate((0.5, 2.0)):
+        needed = private_noise_std(64, epsilon=0.15, delta=5e-7, gradient_sensitivity=2 * bound, mechanism=mechanism)
+        assert needed <= predictor._noise(part) < needed * (1 + 1e-6)
+        assert predictor._runs[part]._noise_std == predictor._noise(part)
+        assert predictor._runs[part]._clip == bound
+    if mechanism == "tree":
+        assert predictor._noise(0) == pytest.approx(
+            math.sqrt(7) * private_noise_std(1, epsilon=0.15, delta=5e-7, gradient_sensitivity=1.0)
+        )
+
+
+def test_one_data_set_moves_the_private_sums_by_no_more_than_the_sensitivity(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without noise: the sums of two runs that differ in one whole data set are within twice the clip, always.
+
+    The later gradients are fed the same points here (steps of size ~0), as the adaptive analysis of the mechanism
+    lets them be.
+    """
+    monkeypatch.setattr(DPLearned, "_noise", lambda self, part: 0.0)
+    wild = [np.full(5, 1e300), np.array([]), np.array([math.inf, -math.inf]), np.full(3, math.nan), np.arange(9) * 1e5]
+    datasets, features = days(8)
+    for clip in ((0.3, 0.2), (1e-3, 5.0)):
+        options = LEARNT | PRIVATE | {"step": (1e-9, 1e-9), "clip": clip}
+        for odd in wild:
+            one, other = (DPLearned(QUANTILES, **options) for _ in range(2))
+            for day, (f, x) in enumerate(zip(features, datasets, strict=True)):
+                one.learn(f, x)
+                other.learn(f, odd if day == 3 else x)
+            for a, b, bound in zip(one._runs, other._runs, clip, strict=True):
+                moved = np.linalg.norm((a.point - b.point) / 1e-9)
+                assert moved <= 2 * bound + 1e-5  # digits lost by dividing by the step
+
+
+def test_shortening() -> None:
+    rng = np.random.default_rng(0)
+    gradient = rng.normal(size=(5, 3, 4)) * 10.0 ** rng.integers(-3, 300, size=(5, 1, 1))
+    short = shorten(gradient, 0.5, 1)
+    norms = np.array([np.linalg.norm(row) for row in short])
+    assert np.all(norms <= 0.5 * (1 + 1e-12))
+    assert not shorten(np.array([math.nan, math.inf]), 1.0).any()
+    small = np.array([0.1, -0.2])
+    assert np.array_equal(shorten(small, 1.0), small)
+
+
+def test_more_data_sets_than_planned_are_refused() -> None:
+    datasets, features = days(3)
+    predictor = DPLearned(QUANTILES, **LEARNT, **PRIVATE | {"steps": 2})
+    with pytest.raises(StepsExceeded):
+        release_sequence(datasets, features, predictor, QUANTILES, epsilon=1)
+
+
+def test_a_private_predictor_is_used_once_and_fresh_sequences_draw_fresh_noise() -> None:
+    datasets, features = days(3)
+    predictor = DPLearned(QUANTILES, **LEARNT, **PRIVATE)
+    one, other = (release_sequence(datasets, features, predictor, QUANTILES, epsilon=1) for _ in range(2))
+    assert one[0].priors == other[0].priors and one[1].priors != other[1].priors
+    predictor.learn([0.0, 0.0], [1.0])
+    with pytest.raises(ValueError, match="predictor must be a new one"):
+        Session(predictor, QUANTILES, epsilon=1)
+
+
+# --- the loop ---------------------------------------------------------------------------------------------------------
+
+
+def test_releases_are_those_of_the_core() -> None:
+    datasets, features = days(4)
+    priors = [pq.Laplace(0, 1), pq.Cauchy(1, 1), pq.Uniform(-9, 9)]
+    found = release_sequence(datasets, features, Static(priors, QUANTILES), QUANTILES, epsilon=0.5, rng=7)
+    rng = np.random.default_rng(7)
+    for x, released in zip(datasets, found, strict=True):
+        expected = pq.release(x, QUANTILES, epsilon=0.5, priors=priors, rng=rng)
+        np.testing.assert_allclose(released.values, expected.values, rtol=1e-9)
+        assert released.epsilon == 0.5 and released.priors == tuple(priors)
+
+
+@pytest.mark.parametrize("name", list(predictors()))
+def test_odd_days_are_ordinary_days(name: str) -> None:
+    odd: list[Any] = [[], [math.nan], [math.inf] * 3, np.full(7, 2.0), [1e308, -1e308], [5], [None, 3.0]]
+    features = np.random.default_rng(0).normal(size=(len(odd), 2))
+    found = release_sequence(odd, features, predictors()[name], QUANTILES, epsilon=1, rng=0)
+    assert len(found) == len(odd)
+    assert all(np.all(np.isfinite(r.values)) and np.all(np.diff(r.values) >= 0) for r in found)
+
+
+def test_options_reach_the_release() -> None:
+    found = release_sequence(
+        [[1.2, 2.7]] * 2,
+        np.zeros((2, 2)),
+        predictors()["prox"],
+        QUANTILES,
+        epsilon=1,
+        grid=0.5,
+        adjacency="replace",
+        calibration="paper",
+        rng=0,
+    )
+    assert all(np.array_equal(r.values * 2, np.round(r.values * 2)) and r.adjacency == "replace" for r in found)
+    assert found.guarantee.adjacency == "replace"
+
+
+class Book:
+    """A ledger that remembers."""
+
+    def __init__(self, total: float) -> None:
+        self.total, self.entries = total, []
+
+    def spend(self, epsilon: Any, *, what: str) -> None:
+        if sum(self.entries) + epsilon > self.total:
+            raise ValueError("overspent")
+        self.entries.append(epsilon)
+
+
+def test_ledger_is_charged_once_for_disjoint_people_and_daily_for_others() -> None:
+    datasets, features = days(3)
+    book = Book(1)
+    release_sequence(datasets, features, predictors()["private"], QUANTILES, epsilon=1, ledger=book)
+    assert book.entries == [1]
+    book = Book(Fraction(3, 10))
+    found = release_sequence(
+        datasets, features, predictors()["prox"], QUANTILES, epsilon=0.1, individuals="overlap", ledger=book
+    )
+    assert book.entries == [Fraction(1, 10)] * 3 and found.guarantee.epsilon == pytest.approx(0.3)
+
+
+def test_overspending_is_refused_before_data_are_seen() -> None:
+    session = Session(predictors()["prev"], QUANTILES, epsilon=0.2, individuals="overlap", ledger=Book(0.3))
+    session.step([0.0, 0.0], [1.0, 2.0])
+    with pytest.raises(ValueError, match="overspent"):
+        session.step([0.0, 0.0], Untouchable())
+    assert session.count == 1
+
+
+def test_zcdp_total() -> None:
+    """From the definitions with mpmath-free arithmetic: rho = T epsilon^2 / 2."""
+    assert zcdp_total(Fraction(1, 100), 1000, 1e-5) == pytest.approx(0.05 + 2 * math.sqrt(0.05 * math.log(1e5)))
+    assert zcdp_total(Fraction(1, 10), 2, 1e-9) == pytest.approx(0.2)
+    session = Session(
+        predictors()["prev"], QUANTILES, epsilon=0.01, individuals="overlap", composition="zcdp", delta=1e-5
+    )
+    for _ in range(100):
+        session.step([0.0, 0.0], [1.0])
+    assert session.guarantee.epsilon == zcdp_total(Fraction(1, 100), 100, 1e-5) < 1.0
+    assert session.guarantee.delta == 1e-5
+
+
+def test_nonprivate_releases_say_so() -> None:
+    datasets, features = days(2)
+    found = release_sequence(datasets, features, predictors()["open"], QUANTILES, epsilon=1)
+    assert all(math.isinf(r.epsilon) for r in found) and math.isinf(found.guarantee.epsilon)
+    assert "no privacy" in str(found.guarantee)
+
+
+@pytest.mark.parametrize("name", list(predictors()))
+def test_a_saved_sequence_goes_on_where_it_stopped(name: str, tmp_path: Any) -> None:
+    datasets, features = days(8)
+    whole = Session(predictors()[name], QUANTILES, epsilon=1, rng=0)
+    for day in range(4):
+        whole.step(features[day], datasets[day])
+    whole.save(tmp_path / "state")
+    resumed = Session.resume(tmp_path / "state", rng=9)
+    assert resumed.count == 4 and resumed.guarantee == whole.guarantee
+    assert resumed.predictor.priors(features[4]) == whole.predictor.priors(features[4])  # what was drawn stays
+    next_one, original = resumed.step(features[4], datasets[4]), whole.step(features[4], datasets[4])
+    assert not np.array_equal(next_one.values, original.values)  # what comes is drawn anew
+    if name == "private":
+        tree = predictors()[name]
+        assert resumed.predictor.steps == tree.steps
+    with pytest.raises(FileNotFoundError):
+        Session.resume(tmp_path / "state")  # once only
+
+
+def test_the_file_is_for_its_owner(tmp_path: Any) -> None:
+    session = Session(predictors()["private"], QUANTILES, epsilon=1)
+    session.save(tmp_path / "state")
+    assert (tmp_path / "state").stat().st_mode & 0o077 == 0
+
+
+def test_checkpoint_continues_an_interrupted_sequence(tmp_path: Any) -> None:
+    datasets, features = days(6)
+    path = tmp_path / "state"
+
+    def broken() -> Any:
+        yield from datasets[:4]
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        release_sequence(broken(), features, predictors()["prox"], QUANTILES, epsilon=1, checkpoint=path)
+    rest = release_sequence(datasets, features, predictors()["prox"], QUANTILES, epsilon=1, checkpoint=path)
+    assert len(rest) == 2 and rest.guarantee.data_sets == 6
+
+
+def test_noise_still_to_come_is_renewed_for_every_mechanism() -> None:
+    for mechanism in ("tree", "tree-refined", "square-root"):
+        one = DPLearned(QUANTILES, mechanism=mechanism, **LEARNT, **PRIVATE | {"steps": 300})
+        other = copy.deepcopy(one)
+        other.renew(np.random.default_rng(1))
+        one.learn([0.0, 1.0], [1.0])
+        other.learn([0.0, 1.0], [1.0])
+        assert one.priors([0.0, 0.0]) != other.priors([0.0, 0.0])
+
+
+BAD = [
+    ({"epsilon": 0}, "epsilon"),
+    ({"epsilon": 0.2, "predictor": "private"}, "epsilon must exceed"),
+    ({"individuals": "some"}, "individuals"),
+    ({"individuals": "overlap", "predictor": "private"}, "individuals"),
+    ({"composition": "zcdp"}, "delta"),
+    ({"quantiles": [0.5]}, "quantiles"),
+    ({"grid": -1}, "grid"),
+    ({"calibration": "x"}, "calibration"),
+    ({"nonsense": 1}, "nonsense"),
+    ({"rng": "seed"}, "rng"),
+    ({"features": np.zeros(2)}, "features"),
+    ({"features": np.full((1, 2), math.nan)}, "features"),
+    ({"features": np.zeros((1, 5)), "predictor": "prox"}, "features"),
+]
+
+
+@pytest.mark.parametrize(("changes", "name"), BAD)
+def test_bad_public_arguments_are_named_before_data_are_seen(changes: dict[str, Any], name: str) -> None:
+    arguments = {"features": np.zeros((1, 2)), "quantiles": QUANTILES, "epsilon": 1, "predictor": "prev"} | changes
+    features, quantiles = arguments.pop("features"), arguments.pop("quantiles")
+    predictor = predictors()[arguments.pop("predictor")]
+    with pytest.raises((TypeError, ValueError), match=name):
+        release_sequence([Untouchable()], features, predictor, quantiles, **arguments)
+    with pytest.raises(TypeError, match="predictor"):
+        release_sequence([Untouchable()], np.zeros((1, 2)), "PubProx", QUANTILES, epsilon=1)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("options", "name"),
+    [
+        ({"loc": [1.0, 2.0]}, "loc"),
+        ({"scale": 0.0}, "scale"),
+        ({"resolution": 0.0}, "resolution"),
+        ({"dimension": -1}, "dimension"),
+        ({"robust": 1}, "robust"),
+        ({"robust_weight": 1.0}, "robust_weight"),
+        ({"copies": 0}, "copies"),
+        ({"clip": (0.0, 1.0)}, "clip"),
+        ({"map_share": 1}, "map_share"),
+        ({"epsilon": math.inf}, "epsilon"),
+        ({"mechanism": "none"}, "mechanism"),
+        ({"steps": 0}, "restarts|steps"),
+    ],
+)
+def test_bad_arguments_of_predictors_are_named(options: dict[str, Any], name: str) -> None:
+    with pytest.raises((TypeError, ValueError), match=name):
+        DPLearned(QUANTILES, **LEARNT | PRIVATE | options)
