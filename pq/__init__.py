@@ -4,6 +4,7 @@ from pq import bounds, datasets, learners, losses
 from pq.audit import privacy_loss
 from pq.evaluate import gap, log_psi, log_psi_harmonic, max_gap
 from pq.exact import rank
+from pq.ledger import Ledger
 from pq.order_statistic import OrderStatistic
 from pq.plan import Plan, kary_arity, plan
 from pq.priors import Cauchy, HalfCauchy, Laplace, Mixture, Normal, PiecewiseConstant, Uniform, from_scipy
@@ -14,6 +15,7 @@ __all__ = [
     "Cauchy",
     "HalfCauchy",
     "Laplace",
+    "Ledger",
     "Mixture",
     "Normal",
     "OrderStatistic",
