@@ -4,9 +4,9 @@ Each mechanism of a plan that spends `epsilon_i` has more than `epsilon_i`-diffe
 pair of neighbours lies in an interval of width `epsilon_i` (*bounded range*; Durfee and Rogers 2019), since the utility
 of every output moves by something between `-D` and `D` and the score is `epsilon_i / (2 D)` times the utility. A
 mechanism of range `epsilon_i` is `epsilon_i^2 / 8`-zCDP, by Hoeffding's lemma (Cesar and Rogers 2021), a quarter of
-what pure privacy alone gives. Such costs add up along a path of a plan and over releases, and a total of rho is (epsilon,
-delta)-differential privacy for every delta at the epsilon that `zcdp_epsilon` gives. For many releases that grows like
-a square root instead of linearly.
+what pure privacy alone gives. Such costs add up along a path of a plan and over releases, and a total of rho is
+(epsilon, delta)-differential privacy for every delta at the epsilon that `zcdp_epsilon` gives. For many releases that
+grows like a square root instead of linearly.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def zcdp_delta(rho: float | Fraction, epsilon: float) -> float:
 def zcdp_epsilon(rho: float | Fraction, delta: float) -> float:
     """The least epsilon at which rho-zCDP is known to give (epsilon, delta)-differential privacy; see `zcdp_delta`.
 
-    rho: total cost in nats, positive. delta: in (0, 1). Returns epsilon, never above `rho + 2 sqrt(rho log(1 / delta))`.
+    rho: total cost in nats, positive. delta: in (0, 1). Returns epsilon, at most `rho + 2 sqrt(rho log(1 / delta))`.
 
     >>> zcdp_epsilon(0.125, 1e-6) < 0.125 + 2 * (0.125 * math.log(1e6)) ** 0.5
     True
