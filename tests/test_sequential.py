@@ -15,6 +15,7 @@ from hypothesis import given
 import pq
 from pq import sequential
 from pq.learners import StepsExceeded, private_noise_std
+from pq.ledger import BudgetExceededError, Ledger
 from pq.losses import laplace_linear, proxy_interval, widen
 from pq.release import Request
 from pq.sequential import DPLearned, NonPrivate, PubPrev, PubProx, Session, Standardise, Static, release_sequence
@@ -362,36 +363,37 @@ def test_options_reach_the_release() -> None:
     assert found.guarantee.adjacency == "replace"
 
 
-class Book:
-    """A ledger that remembers."""
-
-    def __init__(self, total: float) -> None:
-        self.total, self.entries = total, []
-
-    def spend(self, epsilon: Any, *, what: str) -> None:
-        if sum(self.entries) + epsilon > self.total:
-            raise ValueError("overspent")
-        self.entries.append(epsilon)
-
-
-def test_ledger_is_charged_once_for_disjoint_people_and_daily_for_others() -> None:
+def test_disjoint_people_share_a_pool_and_others_add_up() -> None:
     datasets, features = days(3)
-    book = Book(1)
-    release_sequence(datasets, features, predictors()["private"], QUANTILES, epsilon=1, ledger=book)
-    assert book.entries == [1]
-    book = Book(Fraction(3, 10))
-    found = release_sequence(
-        datasets, features, predictors()["prox"], QUANTILES, epsilon=0.1, individuals="overlap", ledger=book
-    )
-    assert book.entries == [Fraction(1, 10)] * 3 and found.guarantee.epsilon == pytest.approx(0.3)
+    ledger = Ledger(1)
+    release_sequence(datasets, features, predictors()["private"], QUANTILES, epsilon=1, ledger=ledger)
+    assert ledger.remaining == 0 and len(ledger.entries) == 3
+    with pytest.raises(BudgetExceededError):  # another sequence may be about the same people
+        release_sequence(datasets, features, predictors()["prev"], QUANTILES, epsilon=0.1, ledger=ledger)
+    ledger = Ledger(0.3)
+    people = {"individuals": "overlap", "ledger": ledger}
+    found = release_sequence(datasets, features, predictors()["prox"], QUANTILES, epsilon=0.1, **people)
+    assert ledger.remaining == 0 and found.guarantee.epsilon == pytest.approx(0.3)
 
 
 def test_overspending_is_refused_before_data_are_seen() -> None:
-    session = Session(predictors()["prev"], QUANTILES, epsilon=0.2, individuals="overlap", ledger=Book(0.3))
+    ledger = Ledger(0.3)
+    session = Session(predictors()["prev"], QUANTILES, epsilon=0.2, individuals="overlap", ledger=ledger)
     session.step([0.0, 0.0], [1.0, 2.0])
-    with pytest.raises(ValueError, match="overspent"):
+    with pytest.raises(BudgetExceededError):
         session.step([0.0, 0.0], Untouchable())
     assert session.count == 1
+    with pytest.raises(ValueError, match="epsilon"):  # no budget covers a predictor that protects nobody
+        Session(predictors()["open"], QUANTILES, epsilon=0.1, ledger=Ledger(9)).step([0.0, 0.0], Untouchable())
+
+
+def test_a_resumed_sequence_stays_in_its_pool(tmp_path: Any) -> None:
+    ledger = Ledger(1)
+    session = Session(predictors()["prev"], QUANTILES, epsilon=1, ledger=ledger)
+    session.step([0.0, 0.0], [1.0])
+    session.save(tmp_path / "state")
+    Session.resume(tmp_path / "state", ledger=ledger).step([0.0, 0.0], [1.0])
+    assert ledger.spent == 1 and len(ledger.entries) == 2
 
 
 def test_zcdp_total() -> None:

@@ -11,6 +11,7 @@ import inspect
 import math
 import os
 import pickle
+import secrets
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -22,6 +23,7 @@ import numpy.typing as npt
 from tqdm import tqdm
 
 from pq.exact import Number, budget_fraction, quantile_fractions
+from pq.ledger import Ledger
 from pq.priors import Cauchy, Prior
 from pq.privacy import check_choice
 from pq.release import Release, Request, release
@@ -52,9 +54,9 @@ class Session:
     predictor: a `Predictor` for the same number of quantiles; it is copied. quantiles: (m,). epsilon: budget of each
     data set, from which a predictor that learns privately takes its own; under "disjoint" that is all that anybody
     pays. individuals: "disjoint" or "overlap". composition: how budgets add under "overlap", "pure" or "zcdp"; the
-    latter gives the total at the given delta. ledger: a `pq.Ledger`, charged before data are touched: once under
-    "disjoint", for every data set under "overlap". rng: as for `pq.release`. options: other arguments of `pq.release`,
-    such as adjacency, calibration, grid, on_nan.
+    latter gives the total at the given delta. ledger: a `pq.ledger.Ledger`, charged for every data set before it is
+    touched; under "disjoint" the data sets are groups of one pool, which together cost what one does.
+    rng: as for `pq.release`. options: other arguments of `pq.release`, such as adjacency, calibration, grid, on_nan.
 
     Raises `TypeError` or `ValueError` naming the argument, before data are touched: also for a predictor whose privacy
     needs disjoint individuals under "overlap".
@@ -69,7 +71,7 @@ class Session:
         individuals: Individuals = "disjoint",
         composition: Composition = "pure",
         delta: float = 0.0,
-        ledger: Any = None,
+        ledger: Ledger | None = None,
         rng: Any = None,
         **options: Any,
     ) -> None:
@@ -90,7 +92,7 @@ class Session:
         self.ledger, self.options = ledger, options
         self._rng = _generator(rng)
         self.predictor.renew(self._rng.spawn(1)[0])  # the same object in two sequences must not draw the same noise
-        self.count = 0
+        self.count, self._pool = 0, f"sequence {secrets.token_hex(4)}"
         unknown = sorted(set(options) - set(_OPTIONS))
         if unknown:
             raise TypeError(f"{unknown[0]} is no argument of pq.release or of a sequence")
@@ -124,11 +126,16 @@ class Session:
         return released
 
     def _charge(self) -> None:
-        if self.ledger is None or (self.individuals == "disjoint" and self.count):
+        """Take this data set's budget from the ledger: disjoint people are groups of one pool, others add up."""
+        if self.ledger is None:
             return
-        data_set = "each data set" if self.individuals == "disjoint" else f"data set {self.count + 1}"
-        amount = math.inf if math.isinf(self.learning_epsilon) else self.epsilon
-        self.ledger.spend(amount, what=f"sequential release of {data_set}")
+        amount = math.inf if math.isinf(self.learning_epsilon) else self.epsilon  # a ledger refuses infinity
+        delta = f", delta {self.learning_delta:g} for learning" if self.learning_delta else ""
+        what = f"sequential release of data set {self.count + 1}{delta}"
+        if self.individuals == "disjoint":
+            self.ledger.spend(amount, what, pool=self._pool, group=str(self.count + 1))
+        else:
+            self.ledger.spend(amount, what)
 
     @property
     def guarantee(self) -> Guarantee:
@@ -165,11 +172,11 @@ class Session:
         os.replace(part, target)
 
     @classmethod
-    def resume(cls, path: str | Path, *, ledger: Any = None, rng: Any = None) -> Session:
+    def resume(cls, path: str | Path, *, ledger: Ledger | None = None, rng: Any = None) -> Session:
         """Go on from a saved state, once: the file is renamed to `<path>.used`, for two continuations of one state
         would share the noise of its private sums. Only open files that you made: they are pickles.
 
-        ledger: the one charged so far; a "disjoint" sequence is not charged again. rng: a new stream; by default from
+        ledger: the one charged so far. rng: a new stream; by default from
         the operating system. With a seed it must be another one than before.
         """
         with open(path, "rb") as file:
@@ -220,7 +227,7 @@ def release_sequence(
     individuals: Individuals = "disjoint",
     composition: Composition = "pure",
     delta: float = 0.0,
-    ledger: Any = None,
+    ledger: Ledger | None = None,
     checkpoint: str | Path | None = None,
     progress: bool = False,
     rng: Any = None,
