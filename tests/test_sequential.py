@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -14,7 +15,10 @@ from hypothesis import given
 
 import pq
 from pq import sequential
-from pq.learners import StepsExceeded, private_noise_std
+from pq.experiments import sequential as experiments
+from pq.experiments.sequential import Day, Releaser
+from pq.experiments.sequential_tasks import TASKS, Private, make_predictor
+from pq.learners import StepsExceeded, private_noise_std, square_root_variances
 from pq.ledger import BudgetExceededError, Ledger
 from pq.losses import laplace_linear, proxy_interval, widen
 from pq.release import Request
@@ -513,3 +517,73 @@ def test_bad_public_arguments_are_named_before_data_are_seen(changes: dict[str, 
 def test_bad_arguments_of_predictors_are_named(options: dict[str, Any], name: str) -> None:
     with pytest.raises((TypeError, ValueError), match=name):
         DPLearned(QUANTILES, **LEARNT | PRIVATE | options)
+
+
+# --- the experiments --------------------------------------------------------------------------------------------------
+
+
+def test_gaps_of_a_day_are_those_of_the_core() -> None:
+    rng = np.random.default_rng(0)
+    records = [np.sort(rng.integers(0, 9, size=n)).astype(float) for n in (30, 1, 0)]
+    day = Day(records, TASKS["flights_delay"], rng)
+    values = np.sort(rng.integers(-1, 10, size=(3, 9)) + rng.choice([0.0, 0.5], size=(3, 9)), axis=1)
+    expected = [pq.max_gap(x, experiments.QUANTILES, row) for x, row in zip(records, values, strict=True)]
+    assert day.max_gaps(values).tolist() == expected
+
+
+@pytest.mark.parametrize("task", ["synthetic_noisy", "flights_air_time"])
+@pytest.mark.parametrize("method", ["uniform", "cauchy", "prev", "prox_plain", "open"])
+def test_lockstep_is_one_sequence_after_another(task: str, method: str) -> None:
+    """Three trials in lockstep give the values that each gives alone, by `release_one`, from the same uniforms."""
+    own, count, places = TASKS[task], 6, np.random.default_rng(0)
+    data = [own.load(count, 0 if own.shared else trial, 0) for trial in range(3)]
+    dimension = data[0].features.shape[1]
+    release = Releaser(1, 3, np.random.default_rng(1))
+    uniforms = np.random.default_rng(1).integers(1, 2**53, (count, 3, 9, 2))
+    together = make_predictor(method, own, dimension, count, 3, 1.0, 0, Private())
+    alone = [make_predictor(method, own, dimension, count, None, 1.0, 0, Private()) for _ in range(3)]
+    for t in range(count):
+        day = Day([s.datasets[t] for s in (data[:1] if own.shared else data)], own, places)
+        features = data[0].features[t] if own.shared else np.stack([s.features[t] for s in data])
+        values = release(day, together, features)
+        for trial, predictor in enumerate(alone):
+            row, n = trial % len(day.edges), int(day.sizes[trial % len(day.edges)])
+            x, f = day.edges[row, 1 : n + 1], data[trial].features[t]
+            fixed = Fixed(uniforms[t, trial])
+            one = release_one(request(experiments.QUANTILES, predictor.priors(f), epsilon=1), x, fixed)  # type: ignore[arg-type]
+            own_values = np.rint(one.values / own.resolution) * own.resolution if own.tied else one.values
+            np.testing.assert_allclose(values[trial], own_values, rtol=1e-9, atol=1e-9)
+            predictor.observe(f, own_values)
+            if predictor.private:
+                predictor.learn(f, x)
+        together.observe(features, values)
+        if together.private:
+            together.learn_intervals(features, *(np.broadcast_to(end, (3, 9)) for end in day.intervals()))
+    assert release.slow <= 3 * count * (method == "uniform")
+
+
+class Fixed:
+    """A generator that gives the integers that it was made with."""
+
+    def __init__(self, integers: Any) -> None:
+        self._given = integers
+
+    def integers(self, *_: Any) -> Any:
+        return self._given
+
+
+def test_cells_do_not_depend_on_what_else_is_run() -> None:
+    cell = experiments.Cell("synthetic_noisy", "prox", 0.5, days=8, trials=2)
+    assert np.array_equal(experiments.run_cell(cell), experiments.run_cell(cell))
+    sparse = experiments.run_cell(replace(cell, method="cauchy", every=3))
+    assert np.array_equal(np.flatnonzero(sparse[:, 0] >= 0), [0, 3, 6])
+
+
+def test_steps_of_private_learning_come_from_public_numbers() -> None:
+    """The step sizes give the noise of the last day the wander asked for."""
+    options = Private(wander=(0.3, 0.05)).options(0.5, 200)
+    learner = DPLearned(experiments.QUANTILES, **LEARNT, **options)
+    end = math.sqrt(square_root_variances(200)[-1])
+    found = [step * learner._noise(part) * end for part, step in enumerate(options["step"])]
+    np.testing.assert_allclose(found, [0.3, 0.05], rtol=1e-6)
+    assert options["epsilon"] == Fraction(1, 10)

@@ -106,7 +106,12 @@ class Releaser:
 
     def __call__(self, day: Day, predictor: Predictor, features: FloatArray) -> FloatArray:
         uniforms = (self.rng.integers(1, 2**53, (self.trials, len(QUANTILES), 2)) * 2.0**-53).tolist()
-        masses, laws = _masses(day, predictor, features, self.trials)
+        with np.errstate(all="ignore"):
+            values = self._draw(day, predictor, features, uniforms)
+        return np.asarray(np.rint(values / day.task.resolution) * day.task.resolution if day.task.tied else values)
+
+    def _draw(self, day: Day, predictor: Predictor, features: FloatArray, uniforms: Any) -> FloatArray:
+        masses, laws = _masses(day, predictor, features)
         values = np.empty((self.trials, len(QUANTILES)))
         for k in range(self.trials):
             row = k % len(day.edges)
@@ -117,7 +122,7 @@ class Releaser:
             except (ArithmeticError, ValueError):
                 values[k] = self._long_way(edges[1:-1], predictor, features, k, uniforms[k])
                 self.slow += 1
-        return np.asarray(np.rint(values / day.task.resolution) * day.task.resolution if day.task.tied else values)
+        return values
 
     def _long_way(self, x: FloatArray, predictor: Predictor, features: FloatArray, k: int, uniforms: Any) -> Any:
         request = self.request
@@ -134,9 +139,7 @@ def _priors(predictor: Predictor, features: FloatArray, k: int) -> list[Prior]:
     return each if predictor.robust is None else [p.mix(predictor.robust, predictor.robust_weight) for p in each]
 
 
-def _masses(
-    day: Day, predictor: Predictor, features: FloatArray, trials: int
-) -> tuple[Sequence[FloatArray], list[list[OneLaw]]]:
+def _masses(day: Day, predictor: Predictor, features: FloatArray) -> tuple[Sequence[FloatArray], list[list[OneLaw]]]:
     """Log masses of the cells (m, cells) and the scalar laws of each trial, or of one that stands for all."""
     if not isinstance(predictor, LaplacePredictor):
         priors = predictor.priors(features)
@@ -179,18 +182,17 @@ def run_cell(cell: Cell, *, private: Private | None = None, progress: bool = Fal
     release = Releaser(budget, cell.trials, noise)
     out = np.full((days, cell.trials), -1, dtype=np.int32)
     every = 1 if cell.method.startswith("pr") else cell.every
-    with np.errstate(all="ignore"):
-        for t in tqdm(range(days), disable=not progress, unit="day", desc=f"{cell.method} {cell.epsilon:.3g}"):
-            day = Day([sequence.datasets[t] for sequence in data], task, places)
-            features = data[0].features[t] if task.shared else np.stack([s.features[t] for s in data])
-            if t % every == 0:
-                values = release(day, predictor, features)
-                out[t] = day.max_gaps(values)
-                predictor.observe(features, values)
-            if isinstance(predictor, PrivatePredictor):
-                low, high = day.intervals()
-                shape = (cell.trials, len(QUANTILES))
-                predictor.learn_intervals(features, np.broadcast_to(low, shape), np.broadcast_to(high, shape))  # type: ignore[attr-defined]
+    for t in tqdm(range(days), disable=not progress, unit="day", desc=f"{cell.method} {cell.epsilon:.3g}"):
+        day = Day([sequence.datasets[t] for sequence in data], task, places)
+        features = data[0].features[t] if task.shared else np.stack([s.features[t] for s in data])
+        if t % every == 0:
+            values = release(day, predictor, features)
+            out[t] = day.max_gaps(values)
+            predictor.observe(features, values)
+        if isinstance(predictor, PrivatePredictor):
+            low, high = day.intervals()
+            shape = (cell.trials, len(QUANTILES))
+            predictor.learn_intervals(features, np.broadcast_to(low, shape), np.broadcast_to(high, shape))  # type: ignore[attr-defined]
     return out
 
 

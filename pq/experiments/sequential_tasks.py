@@ -197,7 +197,7 @@ class Private:
 
 
 def make_predictor(
-    method: str, task: Task, dimension: int, days: int, copies: int, epsilon: float, rng: Any, private: Private
+    method: str, task: Task, dimension: int, days: int, copies: int | None, epsilon: float, rng: Any, private: Private
 ) -> Predictor:
     """The predictor of a method for that many trials in lockstep; `epsilon` is the budget of a data set.
 
