@@ -172,9 +172,9 @@ class Prior(ABC):
 
         lower, upper: ends, lower <= upper. uniform: shares in [0, 1). The three broadcast.
         Returns points in [lower, upper], finite wherever a finite float lies there, for intervals in any tail;
-        increasing in `uniform` (a `Mixture` first takes a component by `uniform`: increasing within each). Where the
-        prior has no mass, returns the end that is nearest to its support, whatever `uniform`. Raises `TypeError` or
-        `ValueError` naming the argument.
+        increasing in `uniform` (for `Normal` and scipy priors up to the rounding of an iteration; a `Mixture` first
+        takes a component by `uniform`: increasing within each). Where the prior has no mass, returns the end that is
+        nearest to its support, whatever `uniform`. Raises `TypeError` or `ValueError` naming the argument.
 
         >>> Cauchy(0, 1).quantile_between(0, math.inf, [0.0, 0.5])
         array([0., 1.])
