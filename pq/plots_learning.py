@@ -1,4 +1,4 @@
-"""Pictures of experiments with learned priors (`fig:pubpri-logepsplots`, `fig:mixplots`), on axes that the caller gives.
+"""Pictures of experiments with learned priors, `fig:pubpri-logepsplots` and `fig:mixplots`, on the caller's axes.
 
 As in `pq.plots`, every function returns what it drew.
 """
