@@ -11,6 +11,8 @@ weight. The shares of a record sum to at most one, which keeps its total privacy
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Protocol
@@ -20,9 +22,10 @@ import numpy.typing as npt
 
 from pq.column import LARGEST, Array
 from pq.exact import decimal_fraction
+from pq.priors import Prior
 
 SMALLEST_STEP = Fraction(1, 10**200)
-LATTICE_END = 2.0**53  # beyond it, neighbouring multiples of the step are no longer told apart
+LATTICE_END = 2.0**51  # multiples beyond count as this one: further out, the middles between multiples are no floats
 
 
 class View(Protocol):
@@ -156,10 +159,11 @@ class Lattice:
         return min(max(float(np.rint(to_units(value, self.step))), -LATTICE_END), LATTICE_END)
 
     def value(self, o: float) -> float:
-        return min(max(float(from_units(o, self.step)), -LARGEST), LARGEST)
+        return min(max(float(from_units(o, self.step)) + 0.0, -LARGEST), LARGEST)  # one zero
 
     def edges_of(self, low: float, high: float) -> tuple[float, float]:
-        return from_units(low - 0.5, self.step), from_units(high + 0.5, self.step)
+        lower = from_units(low - 0.5, self.step) if low > -LATTICE_END else -np.inf
+        return lower, from_units(high + 0.5, self.step) if high < LATTICE_END else np.inf
 
 
 @dataclass(frozen=True)
@@ -196,6 +200,7 @@ class LatticeView:
         edges[2:-1:2] = held + 0.5
         edges[0] = self.values[one - 1] + 0.5 if one > 0 else -np.inf
         edges[-1] = self.values[other] - 0.5 if other < len(self.values) else np.inf
+        edges[np.abs(edges) > LATTICE_END] *= np.inf
         edges = np.clip(from_units(edges, self.step), *ends)
         low = np.repeat(self.ranks[one : other + 1], 2)[:-1]
         high = low.copy()
@@ -222,13 +227,20 @@ def from_units(units: Any, step: Fraction) -> Any:
     return units * float(step.numerator) / float(step.denominator)
 
 
-def grid_step(grid: Any) -> Fraction | None:
-    """The step of a public output grid as an exact rational, or None; raises naming grid."""
+def grid_step(grid: Any, priors: Iterable[Prior] = ()) -> Fraction | None:
+    """The step of a public output grid as an exact rational, or None; raises naming grid.
+
+    Refused is also a step so fine that a prior puts a part of its mass beyond 2^51 steps, where the lattice ends.
+    """
     if grid is None:
         return None
     step = decimal_fraction(grid, "grid")
-    if not SMALLEST_STEP <= step <= 1 / SMALLEST_STEP:
+    if not SMALLEST_STEP <= step <= 1 / SMALLEST_STEP or max(step.numerator, step.denominator) > 1 / SMALLEST_STEP:
         raise ValueError(
-            f"grid must be a positive step, from {float(SMALLEST_STEP)} to {float(1 / SMALLEST_STEP)}, got {grid}"
+            f"grid must be a positive decimal from {float(SMALLEST_STEP)} to {float(1 / SMALLEST_STEP)}, got {grid}"
         )
+    end = float(from_units(LATTICE_END, step))
+    for prior in priors:
+        if -math.expm1(prior.log_mass(-end, end)) > 1e-3:
+            raise ValueError(f"grid must be coarser for {prior}: much of its mass lies beyond 2^51 steps of {grid}")
     return step

@@ -9,11 +9,9 @@ from __future__ import annotations
 
 import ast
 import csv
-import io
 import json
 import math
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -80,33 +78,31 @@ def parse_quantiles(text: str) -> list[float]:
 
 
 def read_column(content: bytes, name: str) -> list[float]:
-    """One column of a CSV file's content with a header row, a record for each later row; what is no number is NaN.
+    """One column of a CSV file's content with a header row; what is no number is NaN.
+
+    Each line after the header is one record, read by itself: a stray quote spoils no other line, and a cell may hold no
+    line break. Blank lines are left out.
 
     Raises:
         ValueError: the header does not have that name exactly once (spaces around names do not count).
     """
     csv.field_size_limit(LONGEST_CELL)
-    rows = csv.reader(io.StringIO(content.decode("utf-8-sig", errors="replace"), newline=""))
-    header = [cell.strip() for cell in next(rows, [])]
+    lines = [line.rstrip("\r") for line in content.decode("utf-8-sig", errors="replace").split("\n")]
+    header = [cell.strip() for cell in _cells(lines[0])]
     if header.count(name.strip()) != 1:
         found = "no column" if name.strip() not in header else "more than one column"
         raise ValueError(f"column: the header row has {found} named {name!r}")
     place = header.index(name.strip())
-    return [_number(row[place]) if place < len(row) else math.nan for row in _rows(rows)]
+    rows = [_cells(line) for line in lines[1:] if line]
+    return [_number(row[place]) if place < len(row) else math.nan for row in rows]
 
 
-def _rows(reader: Iterator[list[str]]) -> Iterator[list[str]]:
-    """The rows, blank lines left out; one that the csv module refuses stands as an empty row."""
-    while True:
-        try:
-            row = next(reader)
-        except StopIteration:
-            return
-        except csv.Error:
-            yield []
-        else:
-            if row:
-                yield row
+def _cells(line: str) -> list[str]:
+    """The cells of one line; none if the csv module refuses it."""
+    try:
+        return next(csv.reader([line]), [])
+    except csv.Error:
+        return []
 
 
 def _number(cell: str) -> float:

@@ -3,16 +3,20 @@
 Every odd value is dealt with here, record by record, by a rule that looks at nothing but that record, so that one
 person's value changes one person's contribution and nothing else: no exception, no warning, no change of shape.
 
-- missing values (NaN, None, masked, what is no number): dropped, or counted as the lowest or highest, as `on_nan` says;
+- missing values (NaN, None, masked, an element that is no number): dropped, or counted as the lowest or highest, as
+  `on_nan` says;
 - infinities: count as the largest finite numbers;
 - integers and extended floats: rounded to the nearest float64.
 
-Only what the type of the column says, not its values, can be refused: text, dates, complex numbers, tables.
+Only what the type of the column says, not its values, can be refused: arrays of text, dates or complex numbers, tables.
 """
 
 from __future__ import annotations
 
+import math
 import warnings
+from decimal import Decimal
+from numbers import Real
 from typing import Any, Literal
 
 import numpy as np
@@ -22,14 +26,25 @@ Array = npt.NDArray[np.float64]
 OnNan = Literal["drop", "lowest", "highest"]
 
 LARGEST = float(np.finfo(np.float64).max)
+REAL_KINDS = "fiub"  # numpy's codes of float, signed, unsigned and boolean types
+TEXT_OR_OBJECT_KINDS = "OUST"
 
 
 def _number(value: Any) -> float:
-    """A single record of unknown type as a float; whatever is no number counts as missing."""
+    """One record of unknown type as a float; whatever is no real number counts as missing, beside any neighbours."""
+    if isinstance(value, np.timedelta64) or not isinstance(value, (Real, Decimal, str, bytes, np.bool_)):
+        return math.nan
     try:
         return float(value)
-    except Exception:  # any failure of a record's own conversion is a fact about that record only
-        return float("nan")
+    except OverflowError:  # an integer or a fraction beyond the largest float
+        return math.inf if value > 0 else -math.inf  # type: ignore[operator]
+    except ValueError:  # text that is no number
+        return math.nan
+
+
+def _each(items: Any) -> Array:
+    """Records of unknown type, one by one, so that none can change how another is read."""
+    return np.array([_number(item) for item in items], dtype=np.float64)
 
 
 def as_floats(x: Any) -> Array:
@@ -37,34 +52,42 @@ def as_floats(x: Any) -> Array:
 
     Raises `TypeError` for a type that holds no real numbers and `ValueError` for a shape that is no column, naming x.
     """
-    if isinstance(x, np.ma.MaskedArray):
-        x = np.ma.filled(x.astype(np.float64), np.nan)
     if isinstance(x, (str, bytes, dict, set, frozenset)) or x is None:
         raise TypeError(f"x must be a one-dimensional column of numbers, got {type(x).__name__}")
-    typed = x if hasattr(x, "dtype") else None
+    if len(getattr(x, "shape", (0,))) != 1:
+        raise ValueError("x must be one-dimensional")
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
+        if isinstance(x, np.ndarray):
+            return _from_array(x)
         try:
-            values = np.asarray(x) if typed is not None else np.asarray(x, dtype=np.float64)
-        except Exception:  # some record of an untyped sequence is no number
-            values = _as_objects(x)
-        if values.ndim != 1:
-            raise ValueError("x must be one-dimensional")
-        if values.dtype.kind in "fiub":
+            values = np.asarray(x)
+        except Exception:  # records of different shapes
+            return _each(_listed(x))
+        if values.ndim == 1 and values.dtype.kind in REAL_KINDS:
             return values.astype(np.float64, copy=False)
-        if values.dtype.kind == "O":
-            return np.fromiter((_number(v) for v in values), dtype=np.float64, count=len(values))
-    raise TypeError(f"x must be a column of real numbers, got dtype {values.dtype}")
+        if not hasattr(x, "dtype"):
+            return _each(_listed(x))
+        if values.dtype.kind in TEXT_OR_OBJECT_KINDS:
+            return _each(values.tolist())
+        raise TypeError("x must be a column of real numbers")
 
 
-def _as_objects(x: Any) -> npt.NDArray[Any]:
+def _from_array(x: npt.NDArray[Any]) -> Array:
+    """A numpy array, masked or not, by its declared type."""
+    if x.dtype.kind in REAL_KINDS:
+        values = x.astype(np.float64, copy=False)
+        return np.ma.filled(values, np.nan) if isinstance(x, np.ma.MaskedArray) else values
+    if x.dtype.kind == "O":
+        return _each(x.tolist())  # masked records become None
+    raise TypeError("x must be a column of real numbers")
+
+
+def _listed(x: Any) -> list[Any]:
     try:
-        items = list(x)
+        return list(x)
     except TypeError:
         raise TypeError(f"x must be a one-dimensional column of numbers, got {type(x).__name__}") from None
-    values = np.empty(len(items), dtype=object)
-    values[:] = items
-    return values
 
 
 def sorted_values(x: Any, on_nan: str = "drop") -> Array:

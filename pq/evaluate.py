@@ -60,6 +60,8 @@ def log_psi(x: Any, q: Number, prior: Prior, epsilon: Number | None = None) -> f
     >>> round(log_psi([1.0, 2.0, 3.0, 4.0], 0.5, pq.Uniform(0, 10)), 6)
     -2.302585
     """
+    if not isinstance(prior, Prior):
+        raise TypeError(f"prior must be a prior of pq, got {type(prior).__name__}")
     data = sorted_values(x)
     n = len(data)
     target = float(rank(quantile_fraction(q, "q"), n))

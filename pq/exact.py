@@ -15,6 +15,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+LARGEST_BUDGET = Fraction(10**300)
+
 Number: TypeAlias = "float | int | Fraction | Decimal"
 
 
@@ -27,6 +29,8 @@ def decimal_fraction(value: Any, name: str) -> Fraction:
     >>> decimal_fraction(0.1, "epsilon")
     Fraction(1, 10)
     """
+    if isinstance(value, np.ndarray) and value.ndim == 0:
+        value = value[()]
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, (Real, Decimal)):
         raise TypeError(f"{name} must be a real number, got {type(value).__name__}")
     if isinstance(value, Rational):
@@ -65,8 +69,8 @@ def quantile_fractions(quantiles: Any) -> tuple[Fraction, ...]:
     >>> quantile_fractions([0.5, 0.25])
     (Fraction(1, 2), Fraction(1, 4))
     """
-    if isinstance(quantiles, (str, bytes)):
-        raise TypeError("quantiles must be numbers in [0, 1], got text")
+    if isinstance(quantiles, (str, bytes, set, frozenset, dict)):
+        raise TypeError(f"quantiles must be a sequence of numbers in [0, 1], got {type(quantiles).__name__}")
     if not isinstance(quantiles, Iterable) or (isinstance(quantiles, np.ndarray) and quantiles.ndim == 0):
         quantiles = (quantiles,)
     fractions = tuple(quantile_fraction(q) for q in quantiles)
@@ -77,11 +81,13 @@ def quantile_fractions(quantiles: Any) -> tuple[Fraction, ...]:
 
 def budget_fraction(epsilon: Any, name: str = "epsilon") -> Fraction | float:
     """A privacy budget: a positive rational, or infinity (for tests). Raises naming the argument."""
+    if isinstance(epsilon, np.ndarray) and epsilon.ndim == 0:
+        epsilon = epsilon[()]
     if isinstance(epsilon, (float, np.floating, Decimal)) and epsilon == math.inf:
         return math.inf
     budget = decimal_fraction(epsilon, name)
-    if budget <= 0:
-        raise ValueError(f"{name} must be positive, got {epsilon}")
+    if not 0 < budget <= LARGEST_BUDGET:
+        raise ValueError(f"{name} must be positive and at most {float(LARGEST_BUDGET):g}, or infinite, got {epsilon}")
     return budget
 
 

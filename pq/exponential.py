@@ -25,7 +25,7 @@ from functools import cached_property
 import numpy as np
 
 from pq.cells import Column, View
-from pq.column import Array
+from pq.column import LARGEST, Array
 from pq.priors import Prior
 
 REACH = 48.0  # nats; e^-48 is below the resolution of a uniform draw
@@ -104,7 +104,7 @@ class Law:
             return only
         lower, upper = self._choose(cell_uniform)
         o = float(self.prior.quantile_between(lower, upper, point_uniform))
-        o = max(o, math.nextafter(lower, math.inf))  # a cell holds its upper edge, not its lower one
+        o = min(max(o, math.nextafter(lower, math.inf)), LARGEST)  # a cell holds its upper edge, not its lower one
         return self._clip(self.column.output(o))
 
     def _choose(self, uniform: float) -> tuple[float, float]:

@@ -16,8 +16,12 @@ from fractions import Fraction
 from functools import cached_property, lru_cache
 from typing import Any
 
+import numpy as np
+
 from pq.exact import Number, budget_fraction, decimal_fraction, quantile_fractions
 from pq.privacy import Adjacency, Calibration, check_choice, rate, sensitivity
+
+LARGEST_POWER = 50  # the weights of the levels stay well inside the floats
 
 
 @dataclass(frozen=True)
@@ -258,7 +262,7 @@ def plan(
 
     quantiles: (m,) numbers in [0, 1], any order, repeats share one release. epsilon: total budget of the release,
     positive or infinite. arity: branches of a node, at least 2; a node estimates up to `arity - 1` quantiles.
-    budget_power: levels are given budgets proportional to `depth ** -budget_power`, at least 0 (`thm:kary` suggests
+    budget_power: levels are given budgets proportional to `depth ** -budget_power`, 0 to 50 (`thm:kary` suggests
     about 1.5).
 
     Returns a `Plan`. Raises `ValueError` or `TypeError` naming the argument. Guarantees that the budgets of every
@@ -274,14 +278,14 @@ def plan(
     budget = budget_fraction(epsilon)
     check_choice(adjacency, Adjacency, "adjacency")
     check_choice(calibration, Calibration, "calibration")
-    if isinstance(arity, bool) or not isinstance(arity, int):
+    if isinstance(arity, bool) or not isinstance(arity, (int, np.integer)):
         raise TypeError(f"arity must be an integer, got {type(arity).__name__}")
     if arity < 2:
         raise ValueError(f"arity must be at least 2, got {arity}")
     power = decimal_fraction(budget_power, "budget_power")
-    if power < 0:
-        raise ValueError(f"budget_power must not be negative, got {budget_power}")
-    return _plan(fractions, budget, adjacency, calibration, arity, power)
+    if not 0 <= power <= LARGEST_POWER:
+        raise ValueError(f"budget_power must lie between 0 and {LARGEST_POWER}, got {budget_power}")
+    return _plan(fractions, budget, adjacency, calibration, int(arity), power)
 
 
 @lru_cache(maxsize=256)

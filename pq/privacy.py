@@ -33,6 +33,8 @@ from typing import Literal, get_args
 
 from pq.exact import float_below
 
+LARGEST_RATE = 1e250  # times any rank it is still a finite number of nats
+
 Adjacency = Literal["add-remove", "replace"]
 Calibration = Literal["paper", "sharp"]
 Adaptation = Literal["conditional", "edge"]
@@ -74,4 +76,6 @@ def rate(epsilon_i: Fraction | float, sensitivity: Fraction) -> float:
     >>> rate(Fraction(1, 2), Fraction(1))
     0.25
     """
-    return float_below(epsilon_i / (2 * sensitivity) if isinstance(epsilon_i, Fraction) else epsilon_i)
+    if not isinstance(epsilon_i, Fraction):
+        return epsilon_i
+    return min(float_below(epsilon_i / (2 * sensitivity)), LARGEST_RATE)

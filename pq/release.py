@@ -22,6 +22,9 @@ from pq.privacy import Adaptation, Adjacency, Calibration, check_choice
 Interval = tuple[float, float, float, float]  # low, high, and the shares of the records at low and at high
 
 
+OFF_GRID = 1e-6  # of a step: how far a value may be off a multiple that it means
+
+
 @dataclass(frozen=True, eq=False)
 class Release:
     """Released quantiles and the public facts about how they were made; nothing else about the data.
@@ -91,8 +94,8 @@ class Request:
         plan = make_plan(quantiles, epsilon=record_budget(epsilon, max_contributions), **tree)
         check_choice(adaptation, Adaptation, "adaptation")
         check_choice(on_nan, OnNan, "on_nan")
-        step = grid_step(grid)
-        return cls(plan, _distinct_priors(priors, plan), adaptation, step, on_nan, int(max_contributions))
+        chosen = _distinct_priors(priors, plan)
+        return cls(plan, chosen, adaptation, grid_step(grid, chosen), on_nan, int(max_contributions))
 
     def column(self, x: Any) -> Column:
         values = sorted_values(x, self.on_nan)
@@ -166,9 +169,16 @@ def _distinct_priors(priors: Any, plan: Plan) -> tuple[Prior, ...]:
 
 
 def _generator(rng: Any) -> np.random.Generator:
-    if isinstance(rng, (bool, str)):
-        raise TypeError(f"rng must be a numpy.random.Generator, a seed or None, got {type(rng).__name__}")
-    return np.random.default_rng(rng)
+    try:
+        return np.random.default_rng(None if rng is None else _seed(rng))
+    except (TypeError, ValueError):
+        raise TypeError(f"rng must be a numpy.random.Generator, a seed or None, got {rng!r}") from None
+
+
+def _seed(rng: Any) -> Any:
+    if isinstance(rng, (bool, np.bool_)):
+        raise TypeError
+    return rng
 
 
 def release(
@@ -311,7 +321,10 @@ def log_density(
         budget_power=budget_power,
         max_contributions=max_contributions,
     )
-    outputs = np.asarray(values, dtype=np.float64)
+    try:
+        outputs = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        outputs = np.empty(0)
     if outputs.shape != (len(request.plan.quantiles),) or not np.all(np.isfinite(outputs)):
         raise ValueError("values must hold one finite number for each quantile")
     with np.errstate(all="ignore"):
@@ -320,14 +333,14 @@ def log_density(
 
 def _log_density(request: Request, column: Column, values: Any) -> float:
     outputs = _distinct_outputs(request, column, values)
-    if outputs is None:
+    if outputs is None or outputs != sorted(outputs):
         return -math.inf
     terms: list[float] = []
 
     def decide(node: Node, laws: list[Law]) -> list[float]:
         mine = [outputs[i] for i in node.indices]
-        terms.append(_log_sorted(laws, mine) if mine == sorted(mine) else -math.inf)
-        return sorted(mine)
+        terms.append(_log_sorted(laws, mine))
+        return mine
 
     request.walk(column, decide)
     return sum(terms)
@@ -341,7 +354,7 @@ def _distinct_outputs(request: Request, column: Column, values: Any) -> list[flo
         o = column.output(value)
         if outputs.setdefault(position, o) != o:
             return None
-        if column.value(o) != value:
+        if abs(column.value(o) - value) > OFF_GRID * float(request.step or 0):
             return None
     return [outputs[i] for i in range(len(outputs))]
 

@@ -78,7 +78,8 @@ def test_odd_columns_give_three_finite_ordered_numbers(name: str) -> None:
 
 @pytest.mark.parametrize("name", [n for n in ODD if n != "generator"])
 def test_odd_columns_have_a_law(name: str) -> None:
-    for way in WAYS:
+    """With an infinite budget and infinite records the best cell, beyond the largest float, holds no float."""
+    for way in (way for way in WAYS if way.get("epsilon") != math.inf):
         keywords = {"epsilon": 1, "priors": pq.Cauchy(0, 10), **way}
         value = pq.log_density(ODD[name], release(ODD[name], **way), QS, **keywords)
         assert not math.isnan(value) and value > -math.inf
@@ -265,3 +266,122 @@ def test_a_prior_with_no_mass_between_the_parents_gives_the_nearest_end() -> Non
         keywords = {"epsilon": 1, "priors": priors}
         assert math.isfinite(pq.log_density(x, v, QS, **keywords))
         assert pq.log_density(x, [v[1] - 0.1, v[1], v[2]], QS, **keywords) == -math.inf
+
+
+@pytest.mark.parametrize("junk", ["?", None, [1.0], (2.0,), b"\xff", 1j, np.timedelta64(1, "D"), object()])
+def test_one_record_never_changes_how_another_is_read(junk: Any) -> None:
+    """Whatever one element of a list is, the others count as they did: else adding it would change many records."""
+    for others in (
+        [1.0, 2.0, 3.0],
+        [True, 2, 3.5],
+        ["1", "2"],
+        [np.float32(0.1), 2**60],
+        [np.timedelta64(k, "D") for k in range(4)],
+        [np.datetime64("2020-01-01")],
+        [[1.0], [2.0]],
+        [10**400, -(10**400)],
+        [None],
+    ):
+        assert sorted_values([*others, junk]).tolist() == sorted_values(others).tolist()
+
+
+def test_elements_beyond_the_floats_count_as_the_largest() -> None:
+    assert sorted_values([10**400, 0, -(10**400)]).tolist() == [-np.finfo(float).max, 0.0, np.finfo(float).max]
+
+
+@pytest.mark.parametrize(
+    "x",
+    [
+        np.ma.masked_array([1.0, "Ann, 52"], dtype=object),
+        np.ma.masked_array([10**400, 1], dtype=object),
+        np.ma.masked_array([np.longdouble("1e4000"), 1]),
+        [[1.0]],
+        [bytearray(b"1")],
+        [np.array([3.0])],
+        [range(1)],
+    ],
+    ids=str,
+)
+def test_odd_containers_release_without_a_word(x: Any) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert np.all(np.isfinite(release(x)))
+        pq.gap(x, [0.5], [1.0])
+
+
+@pytest.mark.parametrize(
+    "x",
+    [
+        np.ma.masked_array([1j]),
+        np.ma.masked_array(np.array(["2020-01-01"], dtype="datetime64[D]")),
+        np.array(["1", "22"]),
+    ],
+)
+def test_refusals_tell_the_type_and_nothing_else(x: Any) -> None:
+    with pytest.raises(TypeError, match=r"^x must be a column of real numbers$"):
+        release(x)
+
+
+def test_an_absurd_epsilon_still_releases_from_the_prior() -> None:
+    values = pq.release(np.arange(10.0) + 0.125, [0.5], epsilon=1e300, priors=pq.Uniform(100, 101), rng=0).values
+    assert 100 < values[0] < 101
+
+
+def test_a_grid_too_fine_for_the_prior_is_refused_before_the_data() -> None:
+    for prior, step in ((pq.Uniform(1.7e18, 1.8e18), 1), (pq.Cauchy(0, 1), 1e-15), (pq.Uniform(20, 21), 1e-15)):
+        with pytest.raises(ValueError, match="grid must be coarser"):
+            release(None, priors=prior, grid=step)
+
+
+def test_the_law_holds_at_the_end_of_the_lattice() -> None:
+    """Nearly all mass within, records and outputs on the last multiples: what comes out has a law."""
+    prior = pq.Cauchy(0, 1)
+    for x in ([1e300] * 5, [], [-1e300, 1e300]):
+        for s in range(60):
+            v = release(x, grid=1e-12, rng=s, priors=prior, epsilon=3)
+            assert math.isfinite(pq.log_density(x, v, QS, epsilon=3, priors=prior, grid=1e-12))
+
+
+def test_outputs_in_the_wrong_order_have_no_density() -> None:
+    qs = np.arange(1, 8) / 8
+    for way in ({}, {"adaptation": "edge"}, {"grid": 1}, {"arity": 3}):
+        assert (
+            pq.log_density([1.0, 2.0], [9, 8, 7, 6, 5, 4, 3], qs, epsilon=1, priors=pq.Cauchy(0, 1), **way) == -math.inf
+        )
+
+
+def test_a_value_a_rounding_off_the_grid_means_its_multiple() -> None:
+    keywords = {"epsilon": 1, "priors": pq.Cauchy(0, 1), "grid": 0.1}
+    assert pq.log_density([], [3 * 0.1], [0.5], **keywords) == pq.log_density([], [0.3], [0.5], **keywords)
+    assert pq.log_density([], [0.35], [0.5], **keywords) == -math.inf
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("epsilon", 10**400),
+        ("grid", 1e-320),
+        ("rng", -1),
+        ("rng", 1.5),
+        ("rng", object()),
+        ("budget_power", 1100.5),
+        ("quantiles", {0.5}),
+    ],
+)
+def test_more_bad_arguments_are_refused_by_name(name: str, value: object) -> None:
+    arguments: dict[str, Any] = {"quantiles": [0.5], "epsilon": 1, "priors": pq.Cauchy(0, 1), "rng": 0, name: value}
+    with pytest.raises((ValueError, TypeError), match=name):
+        pq.release([1.0], arguments.pop("quantiles"), **arguments)
+
+
+def test_whole_numbers_of_numpy_and_single_values_are_accepted() -> None:
+    r = pq.release([1.0], np.array(0.5), epsilon=np.array(1.0), priors=pq.Cauchy(0, 1), arity=np.int64(3), rng=0)
+    assert r.values.shape == (1,) and r.plan.arity == 3
+
+
+def test_values_must_be_numbers() -> None:
+    for wrong in (["a"], [1j], [[1.0], 2.0]):
+        with pytest.raises(ValueError, match="values"):
+            pq.log_density([1.0], wrong, [0.5], epsilon=1, priors=pq.Cauchy(0, 1))
+    with pytest.raises(TypeError, match="prior"):
+        pq.log_psi([1.0], 0.5, None)  # type: ignore[arg-type]
