@@ -298,4 +298,6 @@ def _each(names: tuple[str, ...], folder: Path, done: str, problems: Callable[[P
 
 
 if __name__ == "__main__":
-    main()
+    from pq.notebook import main as command  # this file once more, under the name by which other modules know it
+
+    command()

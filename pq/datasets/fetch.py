@@ -20,11 +20,10 @@ import json
 import os
 import urllib.error
 import urllib.request
+import warnings
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
-
-import pooch
 
 CHUNK = 1 << 20
 TIMEOUT = 60.0  # seconds without a byte
@@ -43,10 +42,18 @@ class Remote:
     path: str
 
 
+def _pooch() -> Any:
+    """The downloader, imported when a file is asked for: its progress bar warns when it is imported inside a notebook."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        import pooch
+    return pooch
+
+
 def data_folder() -> Path:
     """The folder in which files are kept: `PQ_DATA`, or the user's cache folder for `pq`."""
     chosen = os.environ.get("PQ_DATA")
-    return Path(chosen).expanduser() if chosen else Path(pooch.os_cache("pq"))
+    return Path(chosen).expanduser() if chosen else Path(_pooch().os_cache("pq"))
 
 
 def local(path: str) -> Path | None:
@@ -60,7 +67,7 @@ def local(path: str) -> Path | None:
     if not file.is_file():
         return None
     known = _registry().get(path)
-    if known is not None and pooch.file_hash(str(file)) != known:
+    if known is not None and _pooch().file_hash(str(file)) != known:
         raise ValueError(
             f"{file} is not as it was downloaded: its SHA-256 differs from that in {data_folder() / REGISTRY}. "
             f"Remove the file to have it downloaded again, or remove its entry {path!r} there to use it as it is"
@@ -82,7 +89,7 @@ def fetch(remote: Remote) -> Path:
     target = data_folder() / remote.path
     known = _registry().get(remote.path)
     try:
-        pooch.retrieve(
+        _pooch().retrieve(
             remote.address,
             known,
             fname=target.name,
@@ -102,7 +109,7 @@ def fetch(remote: Remote) -> Path:
             f"A download that broke off goes on at the next call"
         ) from error
     if known is None:
-        _record(remote.path, pooch.file_hash(str(target)))
+        _record(remote.path, _pooch().file_hash(str(target)))
     return target
 
 
