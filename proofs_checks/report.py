@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from proofs_checks.mutants import MUTANTS
+
 FOLDER = Path(__file__).parent
 VERDICTS = ("holds", "holds corrected", "false as stated", "not decided", "definition")
 GRADES = ("proved", "high precision", "property tested", "statistical", "none")
@@ -22,27 +24,13 @@ Claim = dict[str, Any]
 
 
 def load_claims() -> dict[str, Claim]:
-    """Every claim by its label, from `claims.toml` or its parts.
-
-    Raises:
-        ValueError: a label stands in two places.
-    """
-    whole = FOLDER / "claims.toml"
-    claims: dict[str, Claim] = {}
-    for path in [whole] if whole.is_file() else sorted(FOLDER.glob("claims_*.toml")):
-        for label, claim in tomllib.loads(path.read_text(encoding="utf-8")).items():
-            if label in claims:
-                raise ValueError(f"{label} stands twice in the registry")
-            claims[label] = claim
-    return claims
+    """Every claim by its label, from `claims.toml`."""
+    return tomllib.loads((FOLDER / "claims.toml").read_text(encoding="utf-8"))
 
 
 def load_mutants() -> dict[str, list[Any]]:
     """The broken variants of each check, by "module:check_function"."""
-    mutants: dict[str, list[Any]] = {}
-    for path in sorted(FOLDER.glob("mutants*.py")):
-        mutants |= getattr(importlib.import_module(f"proofs_checks.{path.stem}"), "MUTANTS", {})
-    return mutants
+    return MUTANTS
 
 
 def find_check(key: str) -> Callable[..., str]:
@@ -92,6 +80,16 @@ def checks_of(claims: dict[str, Claim]) -> list[str]:
     return list(dict.fromkeys(key for claim in claims.values() for key in claim.get("checks", [])))
 
 
+def counts_table(claims: dict[str, Claim]) -> str:
+    """How many statements have each verdict and grade, as a Markdown table; the README holds it."""
+    grades = [grade for grade in GRADES if any(claim["grade"] == grade for claim in claims.values())]
+    lines = [f"| verdict | {' | '.join(grades)} | all |", "|---" * (len(grades) + 2) + "|"]
+    for verdict in VERDICTS:
+        row = [sum(c["verdict"] == verdict and c["grade"] == grade for c in claims.values()) for grade in grades]
+        lines.append(f"| {verdict} | {' | '.join(map(str, row))} | {sum(row)} |")
+    return "\n".join(lines)
+
+
 def section_key(section: str) -> tuple[int, str]:
     """Sections of the text first, then the appendix, then statements that are not the paper's."""
     return (0 if section[:1].isdigit() else 1 if section[:1].isupper() else 2), section
@@ -121,8 +119,12 @@ def main(arguments: list[str] | None = None) -> int:
     """Print the report; 1 if a check fails or a mutant survives."""
     parser = argparse.ArgumentParser(prog="python -m proofs_checks", description="Check the paper's statements.")
     parser.add_argument("labels", nargs="*", help="only statements whose label contains one of these")
+    parser.add_argument("--counts", action="store_true", help="print the README's table of counts only")
     parser.add_argument("--workers", type=int, default=2, help="processes (default: 2)")
     options = parser.parse_args(arguments)
+    if options.counts:
+        print(counts_table(load_claims()))
+        return 0
     claims = {
         label: claim
         for label, claim in load_claims().items()

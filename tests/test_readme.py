@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 
 import pq
+from proofs_checks.report import counts_table, load_claims
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -29,6 +30,12 @@ def test_the_table_of_notebooks_is_complete() -> None:
     listed = re.findall(r"\| \[(\w+)\]\(notebooks/(\w+)\.ipynb\)", README)
     assert all(name == file for name, file in listed)
     assert sorted(name for name, _ in listed) == sorted(p.stem for p in (ROOT / "notebooks").glob("*.md"))
+
+
+def test_the_counts_of_verdicts_are_those_of_the_registry() -> None:
+    table = re.search(r"<!-- counts: .* -->\n(.*?)\n<!-- end of counts -->", README, flags=re.DOTALL)
+    assert table is not None
+    assert table[1] == counts_table(load_claims())
 
 
 def test_linked_files_exist() -> None:

@@ -1,0 +1,9 @@
+"""Every broken variant that a check must reject, by "module:check_function"."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from proofs_checks import mutants_learning, mutants_quantiles
+
+MUTANTS: dict[str, list[Any]] = {**mutants_quantiles.MUTANTS, **mutants_learning.MUTANTS}
