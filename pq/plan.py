@@ -197,34 +197,25 @@ class Plan:
         return "\n".join([head, *("  ".join(c.rjust(w) for c, w in zip(row, widths, strict=True)) for row in rows)])
 
     def draw(self, ax: Any) -> None:
-        """Draw the tree on matplotlib axes: quantiles from left to right, levels from top to bottom, budgets beside the
-        nodes."""
+        """Draw the tree on matplotlib axes: quantiles from left to right, levels downwards, budgets beside the dots.
+
+        Quantiles of one node are dots on one bar; each branch hangs on a quantile that bounds it.
+        """
+        place = [float(q) for q in self.distinct]
         for node in self.nodes:
-            for child in node.children:
-                if child is not None:
-                    for i in (
-                        (node.indices[0], node.indices[-1]) if child.low >= 0 and child.high >= 0 else node.indices
-                    ):
-                        if i in (child.low, child.high):
-                            ax.plot(
-                                [float(self.distinct[i]), float(self.distinct[child.indices[0]])],
-                                [-node.depth, -child.depth],
-                                color="0.7",
-                                zorder=1,
-                            )
+            ends = [place[node.indices[0]], place[node.indices[-1]]]
+            ax.plot(ends, [-node.depth] * 2, color="0.7", linewidth=3, zorder=1)
+            for child in filter(None, node.children):
+                bound = child.low if child.low in node.indices else child.high
+                nearest = child.indices[0] if bound == child.low else child.indices[-1]
+                ax.plot([place[bound], place[nearest]], [-node.depth, -child.depth], color="0.7", zorder=1)
         for i, q in enumerate(self.distinct):
-            depth = self._node_of[i].depth
-            ax.scatter([float(q)], [-depth], s=60, zorder=2, color="C0")
-            ax.annotate(
-                f"{_short(q)}\n$\\varepsilon_i$={float(self.mechanisms[i].epsilon):.3g}",
-                (float(q), -depth),
-                textcoords="offset points",
-                xytext=(0, 8),
-                ha="center",
-                fontsize=8,
-            )
+            level = -self._node_of[i].depth
+            ax.scatter([place[i]], [level], s=60, zorder=2, color="C0")
+            label = f"{_short(q)}\n$\\varepsilon_i$={float(self.mechanisms[i].epsilon):.3g}"
+            ax.annotate(label, (place[i], level), textcoords="offset points", xytext=(0, 8), ha="center", fontsize=7)
         ax.set_xlim(0, 1)
-        ax.set_ylim(-self.depth - 0.5, -0.3)
+        ax.set_ylim(-self.depth - 0.5, 0)
         ax.set_yticks([-level for level in range(1, self.depth + 1)], [str(k) for k in range(1, self.depth + 1)])
         ax.set_xlabel("quantile")
         ax.set_ylabel("level")
