@@ -5,8 +5,13 @@ As in `pq.plots`, every function returns what it drew.
 
 from __future__ import annotations
 
+import io
 from collections.abc import Mapping, Sequence
 from typing import Any
+
+from IPython.display import Image, display
+from matplotlib import pyplot as plt
+from PIL import Image as Picture
 
 from pq.plots import BLUE, GREEN, GREY, ORANGE, PURPLE, Array, band
 
@@ -38,3 +43,17 @@ def gap_curves(
         drawn[method] = band(ax, *columns, label=label, linewidth=1.4, **STYLES[method])
     ax.set_ylim(bottom=0)
     return drawn
+
+
+def show(fig: Any, colours: int = 48) -> None:
+    """Show a figure in a notebook with few colours: many shaded bands on top of each other make large files else.
+
+    fig: a matplotlib figure; it is closed. colours: of the palette, between 2 and 256.
+    """
+    full, small = io.BytesIO(), io.BytesIO()
+    fig.savefig(full, format="png")
+    plt.close(fig)
+    with Picture.open(full) as picture:
+        few = picture.convert("RGB").quantize(colours, method=Picture.Quantize.MAXCOVERAGE, dither=Picture.Dither.NONE)
+        few.save(small, format="png", optimize=True)
+    display(Image(data=small.getvalue(), format="png"))
