@@ -153,17 +153,23 @@ def laplace_log_mass(lower: Array, upper: Array, loc: float, scale: float) -> Ar
 
 
 def _laplace_redo(lower: Array, upper: Array, loc: float, scale: float) -> Array:
-    u, v = ratio(loc, lower, scale), ratio(upper, loc, scale)  # both positive where the interval holds loc
+    u, v = (loc - lower) / scale, (upper - loc) / scale  # both positive where the interval holds loc
     mass = -0.5 * (np.expm1(-u) + np.expm1(-v))
-    out = log_of_complement(0.5 * (np.exp(-u) + np.exp(-v)), mass)
-    rare = np.flatnonzero(~((mass >= TINY) & (u > 0.0) & (v > 0.0)))
+    out = np.log(mass)
+    rare = np.flatnonzero(~((mass >= TINY) & (mass < 0.49) & (u > 0.0) & (v > 0.0)))
     if rare.size:
-        lower, upper, u, v = lower[rare], upper[rare], u[rare], v[rare]
-        width = ratio(upper, lower, scale)
-        log_width = np.where(width < TINY, log_ratio(upper, lower, scale), np.log(-np.expm1(-width)))
-        log_mass = log_width - np.maximum(0.0, np.maximum(-u, -v)) - LOG_2
-        out[rare] = np.where(upper > lower, log_mass, -np.inf)
+        out[rare] = _laplace_rare(lower[rare], upper[rare], loc, scale)
     return out
+
+
+def _laplace_rare(lower: Array, upper: Array, loc: float, scale: float) -> Array:
+    u, v, width = ratio(loc, lower, scale), ratio(upper, loc, scale), ratio(upper, lower, scale)
+    log_width = np.where(width < TINY, log_ratio(upper, lower, scale), np.log(-np.expm1(-width)))
+    one_side = log_width - np.maximum(0.0, np.maximum(-u, -v)) - LOG_2
+    mass = -0.5 * (np.expm1(-u) + np.expm1(-v))
+    log_mass = log_of_complement(0.5 * (np.exp(-u) + np.exp(-v)), mass)
+    log_mass = np.where((mass >= TINY) & (u > 0.0) & (v > 0.0), log_mass, one_side)
+    return np.where(upper > lower, log_mass, -np.inf)
 
 
 def normal_log_mass(lower: Array, upper: Array, loc: float, scale: float) -> Array:
