@@ -45,7 +45,7 @@ def gap_curves(
     return drawn
 
 
-def show(fig: Any, colours: int = 48) -> None:
+def show(fig: Any, colours: int = 96) -> None:
     """Show a figure in a notebook with few colours: many shaded bands on top of each other make large files else.
 
     fig: a matplotlib figure; it is closed. colours: of the palette, between 2 and 256.
