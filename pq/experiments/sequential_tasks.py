@@ -181,7 +181,7 @@ class Private:
     share: Fraction = Fraction(1, 5)
     map_share: Fraction = Fraction(4, 5)
     clip: tuple[float, float] = (1.0, 0.3)
-    wander: tuple[float, float] = (0.2, 0.1)
+    wander: tuple[float, float] = (0.35, 0.1)
 
     def options(self, epsilon: float, days: int) -> dict[str, Any]:
         """Arguments of `DPLearned` for a budget and a number of days."""

@@ -1,16 +1,17 @@
 """Predictors that learn Laplace priors whose locations are linear in public features (Section 5.3, `thm:sequential`).
 
 The prior of quantile i has location `<v_i, f> / phi_i` and scale `1 / phi_i`, in units of the guessed scale around the
-guessed location; the loss is `log sum_i exp(-log mass of the quantile's interval)`, convex in all v and phi. What
-differs is the interval: around the released value (PubProx), or the true one, of which DPLearned sees a private and
-NonPrivate the exact gradient.
+guessed location; the loss of a quantile is minus the log mass of an interval, convex in v and phi. What differs is the
+interval: around the released value (PubProx), or the true one, of which DPLearned sees a private and NonPrivate the
+exact gradient. COCOB minimises each quantile's loss on its own. DP-FTRL minimises the log of the sum of their
+exponentials, as in the theorem: its gradient, as a whole, is no longer than that of a single quantile.
 """
 
 from __future__ import annotations
 
 import math
 from fractions import Fraction
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -24,6 +25,7 @@ from pq.sequential.predictors import FloatArray, LaplacePredictor, PrivatePredic
 
 _SHARPEST = 4.0  # a scale of a quarter of the resolution puts 86% of the prior on one value of the data
 _FARTHEST = 1e9  # guessed scales: what is farther from the guess counts as that far
+_LEAST_SHARE = 1e-30  # of a quantile in the loss; less tells nothing, and its square would underflow
 _WIDEST = 100.0  # guessed scales: no learnt prior is wider
 
 
@@ -33,6 +35,8 @@ class LinearPredictor(LaplacePredictor):
     resolution: public resolution of the data in their unit, positive: narrower intervals are widened to it, and no
     prior's scale is below a quarter of it. dimension: number d of features. standardise: public constants for them.
     """
+
+    joint: ClassVar[bool]  # whether the loss is the log of the sum of exponentials, or simply the sum
 
     def __init__(
         self,
@@ -85,8 +89,11 @@ class LinearPredictor(LaplacePredictor):
                 high = np.where(narrow, middle + 0.5 * self.width, high)
                 width = np.where(narrow, self.width, width)
             losses, d_theta, d_phi = laplace_interval_fast(_inner(maps, known), phi, low, high, width)
+            if not self.joint:
+                return d_theta[..., None] * known[..., None, :], d_phi
             share = np.exp(losses - losses.max(axis=-1, keepdims=True))  # finite: widened intervals
             share /= share.sum(axis=-1, keepdims=True)
+            share = np.where(share > _LEAST_SHARE, share, 0.0)
         by_map = (share * d_theta)[..., None] * known[..., None, :]
         return by_map, share * d_phi
 
@@ -109,12 +116,18 @@ def optimal_interval(x: Any, quantiles: tuple[Fraction, ...], on_nan: str = "dro
 
 
 class _CoinLearner(LinearPredictor):
-    """Learning by COCOB; v and phi are coordinates of one learner, as it treats each on its own."""
+    """Learning by COCOB, for each quantile on its own: one learner keeps the coordinates of all apart.
+
+    With the joint loss the worst quantile would get all the attention, and at small budgets that is the one whose
+    release was a freak; the errors of both PubProx and NonPrivate are larger then.
+    """
+
+    joint = False
 
     def __init__(self, quantiles: Any, **options: Any) -> None:
         super().__init__(quantiles, **options)
         shape = (*self.shape, self.dimension + 2)
-        start, low, high = np.zeros(shape), np.full(shape, -np.inf), np.full(shape, np.inf)
+        start, low, high = np.zeros(shape), np.full(shape, -_FARTHEST), np.full(shape, _FARTHEST)
         start[..., -1], low[..., -1], high[..., -1] = 1.0, *self.phi_range
         self._learner = COCOB(start, lower=low, upper=high)
 
@@ -200,6 +213,8 @@ class DPLearned(LinearPredictor, PrivatePredictor):
     >>> predictor.epsilons
     (Fraction(1, 2), Fraction(1, 2))
     """
+
+    joint = True
 
     def __init__(
         self,
