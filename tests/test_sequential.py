@@ -396,7 +396,7 @@ def test_disjoint_people_share_a_pool_and_others_add_up() -> None:
     ledger = Ledger(1)
     release_sequence(datasets, features, predictors()["private"], QUANTILES, epsilon=1, ledger=ledger)
     assert ledger.remaining == 0 and len(ledger.entries) == 3
-    with pytest.raises(ValueError, match="spend|fit"):  # another sequence may be about the same people
+    with pytest.raises(ValueError, match=r"spend|fit"):  # another sequence may be about the same people
         release_sequence(datasets, features, predictors()["prev"], QUANTILES, epsilon=0.1, ledger=ledger)
     ledger = Ledger(0.3)
     people = {"individuals": "overlap", "ledger": ledger}
@@ -408,7 +408,7 @@ def test_overspending_is_refused_before_data_are_seen() -> None:
     ledger = Ledger(0.3)
     session = Session(predictors()["prev"], QUANTILES, epsilon=0.2, individuals="overlap", ledger=ledger)
     session.step([0.0, 0.0], [1.0, 2.0])
-    with pytest.raises(ValueError, match="spend|fit"):
+    with pytest.raises(ValueError, match=r"spend|fit"):
         session.step([0.0, 0.0], Untouchable())
     assert session.count == 1
     with pytest.raises(ValueError, match="epsilon"):  # no budget covers a predictor that protects nobody

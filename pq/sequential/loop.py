@@ -55,7 +55,7 @@ class Session:
     data set, from which a predictor that learns privately takes its own; under "disjoint" that is all that anybody
     pays. individuals: "disjoint" or "overlap". composition: how budgets add under "overlap", "pure" or "zcdp"; the
     latter gives the total at the given delta. ledger: a `pq.ledger.Ledger`, charged for every data set before it is
-    touched; under "disjoint" the data sets are groups of one section, which together cost what one does.
+    touched; under "disjoint" the data sets are groups of one pool, which together cost what one does.
     rng: as for `pq.release`. options: other arguments of `pq.release`, such as adjacency, calibration, grid, on_nan.
 
     Raises `TypeError` or `ValueError` naming the argument, before data are touched: also for a predictor whose privacy
@@ -92,7 +92,7 @@ class Session:
         self.ledger, self.options = ledger, options
         self._rng = _generator(rng)
         self.predictor.renew(self._rng.spawn(1)[0])  # the same object in two sequences must not draw the same noise
-        self.count, self._section = 0, f"sequence {secrets.token_hex(4)}"
+        self.count, self._pool = 0, f"sequence {secrets.token_hex(4)}"
         unknown = sorted(set(options) - set(_OPTIONS))
         if unknown:
             raise TypeError(f"{unknown[0]} is no argument of pq.release or of a sequence")
@@ -126,14 +126,14 @@ class Session:
         return released
 
     def _charge(self) -> None:
-        """Take this data set's budget from the ledger: disjoint people are groups of one section, others add up."""
+        """Take this data set's budget from the ledger: disjoint people are groups of one pool, others add up."""
         if self.ledger is None:
             return
         amount = math.inf if math.isinf(self.learning_epsilon) else self.epsilon  # a ledger refuses infinity
         delta = f", delta {self.learning_delta:g} for learning" if self.learning_delta else ""
         what = f"sequential release of data set {self.count + 1}{delta}"
         if self.individuals == "disjoint":
-            self.ledger.parallel(self._section).spend(amount, what, group=f"data set {self.count + 1}")
+            self.ledger.spend(amount, what, pool=self._pool, group=f"data set {self.count + 1}")
         else:
             self.ledger.spend(amount, what)
 
