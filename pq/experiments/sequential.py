@@ -5,7 +5,7 @@ uniforms of a stream that the cell's name gives, through the quick way of `pq.se
 
     python -m pq.experiments.sequential TASK [--days N] [--trials N] [--log-epsilons ...] [--methods ...]
 
-keeps finished cells in `runs/` and writes two small tables to `results/`.
+keeps finished cells in `runs/` and writes two small tables to `results/sequential/`.
 """
 
 from __future__ import annotations
@@ -266,7 +266,7 @@ def write_table(path: Path, rows: Sequence[Row]) -> None:
 @click.option("--methods", help="Names, separated by commas; by default all that make sense.")
 @click.option("--time-plots", default="-0.5,-2", show_default=True, help="Which of them also get a table over time.")
 @click.option("--every", default=1, show_default=True, help="See Cell.")
-@click.option("--results", type=click.Path(path_type=Path), default=Path("results"), show_default=True)
+@click.option("--results", type=click.Path(path_type=Path), default=Path("results/sequential"), show_default=True)
 @click.option("--cache", type=click.Path(path_type=Path), default=Path("runs/sequential"), show_default=True)
 @click.option("--progress", is_flag=True, help="Show a bar on stderr.")
 def main(
