@@ -1,6 +1,6 @@
 """Private quantiles with the help of predictions; see README.md and NOTATION.md."""
 
-from pq import bounds, datasets, learners, losses
+from pq import bounds, datasets, learners, losses, sequential
 from pq.audit import privacy_loss
 from pq.evaluate import gap, log_psi, log_psi_harmonic, max_gap
 from pq.exact import rank
@@ -10,6 +10,7 @@ from pq.plan import Plan, kary_arity, plan
 from pq.priors import Cauchy, HalfCauchy, Laplace, Mixture, Normal, PiecewiseConstant, Uniform, from_scipy
 from pq.public_fit import fit_public
 from pq.release import Release, log_density, release
+from pq.sequential import release_sequence
 
 __all__ = [
     "Cauchy",
@@ -39,4 +40,6 @@ __all__ = [
     "privacy_loss",
     "rank",
     "release",
+    "release_sequence",
+    "sequential",
 ]

@@ -83,7 +83,7 @@ def find(name: str) -> Path:
         for path in (base / given, base / f"{name}.md", base / f"{name}.ipynb"):
             if path.is_file():
                 return path
-    known = sorted({path.stem for base in bases for path in (base / "notebooks").glob("[0-9][0-9]_*.md")})
+    known = sorted({path.stem for base in bases for path in (base / "notebooks").glob("[0-9][0-9]*_*.md")})
     raise NotebookError("no such notebook" + (f"; there are: {', '.join(known)}" if known else ""))
 
 

@@ -235,7 +235,7 @@ def sources(folder: Path, names: tuple[str, ...] = ()) -> list[Path]:
     Raises:
         NotebookError: a named notebook is not there, or the folder holds none, or a page whose source is gone.
     """
-    found = sorted(folder.glob("[0-9][0-9]_*.md"))
+    found = sorted(folder.glob("[0-9][0-9]*_*.md"))
     if not found:
         raise NotebookError(f"no notebook source NN_name.md in {folder}")
     orphans = sorted({page.stem for page in folder.glob("*.ipynb")} - {source.stem for source in found})
