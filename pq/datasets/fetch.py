@@ -43,7 +43,7 @@ class Remote:
 
 
 def _pooch() -> Any:
-    """The downloader, imported when a file is asked for: its progress bar warns when it is imported inside a notebook."""
+    """The downloader, imported when a file is asked for: inside a notebook its progress bar warns on import."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         import pooch
