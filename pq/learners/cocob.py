@@ -144,5 +144,5 @@ class _Bets:
 
     def stake(self, alpha: float) -> FloatArray:
         largest = np.where(self.largest > 0, self.largest, 1.0)
-        wealth = (self.largest + self.reward) / np.maximum(self.total + largest, alpha * largest)
-        return self.sum / largest * wealth  # quotients first: products of tiny gradients would vanish
+        fraction = self.sum / (largest * np.maximum(self.total + largest, alpha * largest))
+        return fraction * (self.largest + self.reward)
