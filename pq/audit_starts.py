@@ -29,8 +29,8 @@ def shapes(start: float, slope: float, rng: np.random.Generator) -> dict[str, Un
         "up": j,
         "down": -j,
         "peak": peak,
-        "valley": np.abs(j - LEFT),
-        "valley and peak": np.where(j < LEFT, peak[int(LEFT)] + LEFT - j, peak),
+        "valley": np.where(j < LEFT, 5.5 * (LEFT - j), j - LEFT),  # the left wins once a few outputs bound the right
+        "valley and peak": np.where(j < LEFT, peak[int(LEFT)] + 1.8 * (LEFT - j), peak),
     }
     named = {name: slope * log for name, log in logs.items()}
     named |= {f"{name}, mirrored": log[::-1] for name, log in named.items() if name not in ("up", "down")}
