@@ -238,9 +238,9 @@ def audit_release(
     grid_step(grid)
     laid = plan(quantiles, epsilon=epsilon, **tree)  # type: ignore[arg-type]
     m = len(laid.distinct)
-    size = max(4, min(16, m + 2))
+    size = max(4, min(20, m + 2))
     if adjacency == "replace":
-        size = max(size, min(2**laid.depth, 36))
+        size = max(size, min(2 ** (laid.depth + (calibration == "paper")), 72))
     size = size if records is None else records
     step = grid_step(grid) if grid is None or priors is not None else Fraction(1)
     rng = np.random.default_rng(seed)
