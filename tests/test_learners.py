@@ -658,3 +658,16 @@ def test_every_public_learner_learns(name):
     for _ in range(100):
         learner.update(gradient)
     assert np.all(learner.point[:, 1] > start[:, 1])
+
+
+@pytest.mark.parametrize("size", [1e-300, 1e-267, 1e-160, 1e200, 1e303])
+def test_cocob_bets_alike_whatever_the_size_of_the_gradients(size: float) -> None:
+    """The path does not depend on the unit of the losses, down to gradients whose squares are no floats."""
+    paths = []
+    for unit in (1.0, size):
+        learner = COCOB(np.zeros(2))
+        for t in range(30):
+            learner.update(unit * np.array([1.0 if t % 3 else -1.0, 0.5]))
+        paths.append(np.asarray(learner.point))
+    assert np.all(np.isfinite(paths[1]))
+    np.testing.assert_allclose(paths[1], paths[0], rtol=1e-9)

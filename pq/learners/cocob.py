@@ -144,5 +144,6 @@ class _Bets:
 
     def stake(self, alpha: float) -> FloatArray:
         largest = np.where(self.largest > 0, self.largest, 1.0)
-        fraction = self.sum / (largest * np.maximum(self.total + largest, alpha * largest))
-        return fraction * (self.largest + self.reward)
+        # Quotients by the largest first: products of very small or very large gradients are no floats.
+        fraction = (self.sum / largest) / np.maximum(self.total / largest + 1.0, alpha)
+        return fraction * (self.largest / largest + self.reward / largest)
