@@ -2,8 +2,10 @@
 
 from pq import bounds, datasets, learners, losses, sequential
 from pq.audit import privacy_loss
+from pq.counts import Counts
 from pq.evaluate import gap, log_psi, log_psi_harmonic, max_gap
 from pq.exact import rank
+from pq.frames import count
 from pq.ledger import Ledger
 from pq.order_statistic import OrderStatistic
 from pq.plan import Plan, kary_arity, plan
@@ -14,6 +16,7 @@ from pq.sequential import release_sequence
 
 __all__ = [
     "Cauchy",
+    "Counts",
     "HalfCauchy",
     "Laplace",
     "Ledger",
@@ -25,6 +28,7 @@ __all__ = [
     "Release",
     "Uniform",
     "bounds",
+    "count",
     "datasets",
     "fit_public",
     "from_scipy",
