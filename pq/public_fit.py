@@ -29,30 +29,60 @@ _SHARPEST = 4.0  # a scale of a quarter of the resolution puts 86% of the prior 
 
 
 def optimal_intervals(
-    x: npt.ArrayLike, quantiles: float | Sequence[float | Fraction], sample_size: int, rng: np.random.Generator
+    x: npt.ArrayLike,
+    quantiles: float | Sequence[float | Fraction],
+    sample_size: int,
+    rng: np.random.Generator,
+    *,
+    ties: str = "between",
 ) -> tuple[FloatArray, FloatArray]:
     """Return the optimal intervals of random data sets drawn from public data without replacement.
 
     Paper: Section 5.2: ``T = floor(N/n)`` disjoint data sets; the interval of quantile q is from the record of rank
     ``floor(q n)`` to the next, infinite below the first record and above the last.
 
-    Parameters: ``x`` (N,) finite; ``quantiles`` (m,) in [0, 1]; ``sample_size`` n, from 1 to N.  Returns the lower and
-    upper ends, (T, m) each.  Raises ``ValueError`` naming the argument.
+    Parameters: ``x`` (N,) finite; ``quantiles`` (m,) in [0, 1]; ``sample_size`` n, from 1 to N; ``ties`` what the
+    interval is where these two records are equal, see ``fit_public``.  Returns the lower and upper ends, (T, m) each.
+    Raises ``ValueError`` naming the argument.
 
     >>> lower, upper = optimal_intervals([3.0, 1.0, 2.0, 4.0], [0.5], 4, np.random.default_rng(0))
     >>> lower.tolist(), upper.tolist()
     ([[2.0]], [[3.0]])
     """
     records = np.asarray(x, dtype=np.float64)
+    _check_ties(ties)
     if not 1 <= sample_size <= records.size:
         raise ValueError("sample_size must be from 1 to the number of finite public records")
     blocks = records.size // sample_size
     drawn = rng.permutation(records)[: blocks * sample_size].reshape(blocks, sample_size)
     ranks = np.array([int(q * sample_size) for q in quantile_fractions(quantiles)])
-    wanted = np.unique(np.clip(np.concatenate([ranks - 1, ranks]), 0, sample_size - 1))
-    drawn.partition(wanted, axis=1)
+    if ties == "beside":
+        drawn.sort(axis=1)
+    else:
+        drawn.partition(np.unique(np.clip(np.concatenate([ranks - 1, ranks]), 0, sample_size - 1)), axis=1)
     low = np.where(ranks > 0, drawn[:, np.maximum(ranks - 1, 0)], -np.inf)
     high = np.where(ranks < sample_size, drawn[:, np.minimum(ranks, sample_size - 1)], np.inf)
+    return _beside(drawn, ranks, low, high) if ties == "beside" else (low, high)
+
+
+def _check_ties(ties: str) -> None:
+    if ties not in ("between", "beside"):
+        raise ValueError(f"ties must be 'between' or 'beside', got {ties!r}")
+
+
+def _beside(
+    drawn: FloatArray, ranks: npt.NDArray[np.int64], low: FloatArray, high: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Move intervals without length to the side of the tied value that leaves the nearer number of records below."""
+    padded = np.pad(drawn, ((0, 0), (1, 1)), constant_values=((0, 0), (-np.inf, np.inf)))
+    for j in np.flatnonzero(np.any(low == high, axis=0)):
+        rows = np.flatnonzero(low[:, j] == high[:, j])
+        value = low[rows, j]
+        first = np.count_nonzero(drawn[rows] < value[:, None], axis=1)
+        after = np.count_nonzero(drawn[rows] <= value[:, None], axis=1)
+        short, beyond = ranks[j] - first, after - ranks[j]  # both at the same distance: from one neighbour to the other
+        low[rows, j] = np.where(short <= beyond, padded[rows, first], value)
+        high[rows, j] = np.where(beyond <= short, padded[rows, after + 1], value)
     return low, high
 
 
@@ -66,9 +96,10 @@ class _Problem:
     loc: FloatArray
     scale: FloatArray
     min_width: FloatArray
+    ties: str
 
     def draw(self, rng: np.random.Generator) -> tuple[FloatArray, FloatArray, FloatArray]:
-        low, high = optimal_intervals(self.records, self.quantiles, self.sample_size, rng)
+        low, high = optimal_intervals(self.records, self.quantiles, self.sample_size, rng, ties=self.ties)
         low, high = (low - self.loc) / self.scale, (high - self.loc) / self.scale
         width = np.where(np.isinf(high - low), np.inf, high - low)
         narrow = width < self.min_width
@@ -150,6 +181,7 @@ def _problem(
     loc: npt.ArrayLike,
     scale: npt.ArrayLike,
     min_width: float,
+    ties: str,
 ) -> _Problem:
     wanted = quantile_fractions(quantiles)
     shape = (len(wanted),)
@@ -168,7 +200,7 @@ def _problem(
     if not 1 <= sample_size <= records.size:
         raise ValueError("sample_size must be from 1 to the number of finite public records")
     unit = np.broadcast_to(unit, shape)
-    return _Problem(records, wanted, int(sample_size), np.broadcast_to(centre, shape), unit, min_width / unit)
+    return _Problem(records, wanted, int(sample_size), np.broadcast_to(centre, shape), unit, min_width / unit, ties)
 
 
 def _scale_range(
@@ -196,6 +228,7 @@ def fit_public(
     optimizer: str = "cocob",
     rng: np.random.Generator,
     scales: tuple[float, float] | None = None,
+    ties: str = "between",
 ) -> list[Laplace]:
     """Fit one Laplace prior for each quantile to public data (PubFit).
 
@@ -214,6 +247,10 @@ def fit_public(
         scales: least and largest scale of a prior, in the data's unit; by default a quarter of ``min_width`` and, for
             ``"cocob"``, no less than the spread of the data; for ``"ogd"``, whose steps grow with the range, from a
             quarter to four times the guess.
+        ties: where the rank falls among equal records, ``"between"`` aims at their value, widened to ``min_width``:
+            right for outputs on a grid, which may equal it.  ``"beside"`` aims at the real numbers with the least gap
+            (``eq:gap``): those from the tied value to its neighbour above or below, whichever leaves the nearer number
+            of records below; right for outputs that are real numbers.
 
     Returns m priors in the caller's order; mix them with a robust prior before use on data that may differ.
 
@@ -232,7 +269,8 @@ def fit_public(
         raise ValueError(f"optimizer must be 'cocob' or 'ogd', got {optimizer!r}")
     if not (min_width > 0 and np.isfinite(min_width)):
         raise ValueError("min_width must be positive and finite")
-    problem = _problem(x_public, quantiles, sample_size, loc, scale, min_width)
+    _check_ties(ties)
+    problem = _problem(x_public, quantiles, sample_size, loc, scale, min_width, ties)
     unit = problem.scale
     with np.errstate(all="ignore"):
         reach = np.max(np.abs(problem.records[:, None] - problem.loc), axis=0) / unit

@@ -17,6 +17,7 @@ from pq.priors import Cauchy, HalfCauchy, Laplace, Mixture, Normal, Prior, Unifo
 from pq.public_fit import fit_public, optimal_intervals
 
 NINE = [k / 10 for k in range(1, 10)]
+TIES = ("between", "beside")
 
 
 def ages(size: int, seed: int = 0) -> np.ndarray:
@@ -69,6 +70,57 @@ def test_data_sets_are_disjoint():
     assert len(np.unique(lower)) == lower.size
 
 
+def cells_of_least_gap(records: list[float], k: int) -> tuple[float, float]:
+    """Ends of the set of real numbers o that have nearest to k records below, #{x < o}; by trying all cells."""
+    ends = [-math.inf, *sorted(set(records)), math.inf]
+    gaps = {}
+    for low, high in itertools.pairwise(ends):
+        o = high if math.isfinite(high) else max(records) + 1.0  # cells are open below and closed above
+        gaps[low, high] = abs(sum(x < o for x in records) - k)
+    best = sorted(cell for cell, gap in gaps.items() if gap == min(gaps.values()))
+    assert all(one[1] == other[0] for one, other in itertools.pairwise(best))
+    return best[0][0], best[-1][1]
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_beside_ties_lie_the_outputs_of_least_gap(seed):
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(1, 13))
+    x = rng.integers(0, rng.integers(1, 8), 7 * n).astype(float)
+    quantiles = [0.0, 0.1, 0.25, 0.5, 0.75, 0.9, 1.0]
+    lower, upper = optimal_intervals(x, quantiles, n, np.random.default_rng(seed), ties="beside")
+    drawn = np.random.default_rng(seed).permutation(x).reshape(7, n)
+    for t, j in np.ndindex(7, len(quantiles)):
+        wanted = cells_of_least_gap(drawn[t].tolist(), int(quantiles[j] * n))
+        assert (lower[t, j], upper[t, j]) == wanted, (sorted(drawn[t]), quantiles[j])
+
+
+def test_without_ties_nothing_is_beside_them():
+    x = np.random.default_rng(3).normal(size=400)
+    one, other = (optimal_intervals(x, NINE, 20, np.random.default_rng(4), ties=how) for how in ("between", "beside"))
+    assert np.array_equal(one, other)
+    assert np.array_equal(x, np.random.default_rng(3).normal(size=400))  # the caller's records stay in their order
+
+
+@pytest.mark.parametrize("optimizer", ["cocob", "ogd"])
+def test_a_fit_beside_ties_serves_real_outputs_better(optimizer):
+    """Half of a column is one value: real outputs with the least gap lie on one side of it, where the prior goes."""
+    rng = np.random.default_rng(5)
+    x = np.where(rng.random(8000) < 0.5, 40.0, np.round(rng.normal(40.0, 12.0, 8000)))
+    common = {"sample_size": 100, "loc": 40.0, "scale": 4.0, "min_width": 1.0, "optimizer": optimizer}
+    fits = {how: fit_public(x, [0.3, 0.7], **common, rng=np.random.default_rng(6), ties=how) for how in TIES}
+    lower, upper = optimal_intervals(x, [0.3, 0.7], 100, np.random.default_rng(7), ties="beside")
+    mass = {
+        how: np.mean(
+            [[p.log_mass(a, b) for p, a, b in zip(fit, *ends, strict=True)] for ends in zip(lower, upper, strict=True)]
+        )
+        for how, fit in fits.items()
+    }
+    assert mass["beside"] > mass["between"] + 0.05
+    below, above = (prior.loc for prior in fits["beside"])
+    assert below < 39.8 and above > 40.2
+
+
 @pytest.mark.parametrize("optimizer", ["cocob", "ogd"])
 def test_the_fit_is_nearly_optimal(optimizer):
     x = ages(20_000)
@@ -82,8 +134,9 @@ def test_the_fit_is_nearly_optimal(optimizer):
     np.testing.assert_allclose([prior.loc for prior in priors], np.quantile(x, NINE), atol=1.5)
 
 
+@pytest.mark.parametrize("ties", TIES)
 @pytest.mark.parametrize("optimizer", ["cocob", "ogd"])
-def test_minutes_and_seconds_give_the_same_priors(optimizer):
+def test_minutes_and_seconds_give_the_same_priors(optimizer, ties):
     x = ages(5000)
 
     def fit(unit: float) -> list[Laplace]:
@@ -96,6 +149,7 @@ def test_minutes_and_seconds_give_the_same_priors(optimizer):
             min_width=unit,
             optimizer=optimizer,
             rng=np.random.default_rng(4),
+            ties=ties,
         )
 
     minutes = fit(1.0)
@@ -181,6 +235,7 @@ def test_the_fit_is_reproducible_and_leaves_its_data_alone():
         ({"loc": math.nan}, "loc"),
         ({"min_width": 0.0}, "min_width"),
         ({"optimizer": "adam"}, "optimizer"),
+        ({"ties": "broken"}, "ties"),
         ({"scales": (2.0, 1.0)}, "scales"),
         ({"quantiles": [1.5]}, "quantiles"),
         ({"x_public": np.ones((3, 3))}, "x_public"),
