@@ -6,21 +6,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
 from pq.audit_bins import Line
-from pq.audit_ceiling import ceiling
-from pq.audit_density import TreeDensity
 from pq.audit_mechanism import Mechanism
-from pq.audit_search import BINS, Found, Search, race
-from pq.audit_starts import BINS as PLACES
-from pq.audit_starts import Planned, shapes
-from pq.cells import grid_step
-from pq.plan import plan
-from pq.priors import Prior
+from pq.audit_search import BINS, Found, Search
 from pq.release import log_density
 
 TOLERANCE = 1e-7  # relative, for rounding
@@ -47,10 +39,10 @@ def privacy_loss(x: Any, neighbour: Any, values: Any, quantiles: Any, **keywords
 class AuditReport:
     """The largest privacy loss that a search found, with its witness.
 
-    loss: largest |loss| in nats. x, neighbour, values: the two columns and the output that have it. prior: name of the
-    prior, if the search chose it. pairs: evaluated pairs of neighbours. histogram: counts of |loss| / epsilon between
-    the `BINS` of `pq.audit_search`. ceiling: bound of |loss| / epsilon by `pq.audit_ceiling`, None for other
-    mechanisms. settings: what was audited.
+    loss: largest |loss| in nats. x, neighbour, values: the two columns and the output that have it. priors: those of
+    the release, and prior: their name, if the search chose them. pairs: evaluated pairs of neighbours. histogram:
+    counts of |loss| / epsilon between the `BINS` of `pq.audit_search`. ceiling: bound of |loss| / epsilon by
+    `pq.audit_ceiling`, None for other mechanisms. settings: what was audited.
     """
 
     epsilon: float
@@ -62,9 +54,23 @@ class AuditReport:
     pairs: int
     histogram: Any
     prior: str | None = None
+    priors: Any = None
     ceiling: float | None = None
     seed: int | None = None
     settings: dict[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, found: Found, **facts: Any) -> AuditReport:
+        """The report on a search."""
+        return cls(
+            loss=found.loss,
+            x=found.x,
+            neighbour=found.neighbour,
+            values=found.values,
+            pairs=found.pairs,
+            histogram=found.histogram,
+            **facts,
+        )
 
     @property
     def ratio(self) -> float:
@@ -190,114 +196,4 @@ def audit(
         start=start,
     )
     search.run(pairs - search.pairs, progress)
-    return _report(search.found(), epsilon=float(epsilon), adjacency=adjacency, seed=seed)
-
-
-def _report(found: Found, **facts: Any) -> AuditReport:
-    return AuditReport(
-        loss=found.loss,
-        x=found.x,
-        neighbour=found.neighbour,
-        values=found.values,
-        pairs=found.pairs,
-        histogram=found.histogram,
-        **facts,
-    )
-
-
-def audit_release(
-    quantiles: Any,
-    *,
-    epsilon: Any,
-    priors: Any = None,
-    adjacency: str = "add-remove",
-    calibration: str = "sharp",
-    adaptation: str = "conditional",
-    arity: int = 2,
-    budget_power: float = 0.0,
-    grid: Any = None,
-    pairs: int = 100_000,
-    seed: int = 0,
-    records: int | None = None,
-    population: int = 512,
-    progress: Callable[[int], Any] | None = None,
-) -> AuditReport:
-    """Search for the largest privacy loss of `pq.release` with these settings (`alg:quantiles`).
-
-    quantiles: increasing. priors: as in `pq.release`, or None to let the search choose the worst of a family of priors;
-    then places are in units of the grid's step. pairs, seed, records, population, progress: as in `audit`. The rest: as
-    in `pq.release`.
-
-    Returns an `AuditReport`. Raises `ValueError` or `TypeError` naming the argument at fault.
-
-    >>> report = audit_release([0.25, 0.5, 0.75], epsilon=1, pairs=4000, population=64)
-    >>> 0.9 < report.ratio <= 1.0000001, report.passed
-    (True, True)
-    """
-    tree = {"adjacency": adjacency, "calibration": calibration, "arity": arity, "budget_power": budget_power}
-    grid_step(grid)
-    laid = plan(quantiles, epsilon=epsilon, **tree)  # type: ignore[arg-type]
-    m = len(laid.distinct)
-    size = max(4, min(20, m + 2))
-    if adjacency == "replace":
-        size = max(size, min(2 ** (laid.depth + (calibration == "paper")), 72))
-    size = size if records is None else records
-    step = grid_step(grid) if grid is None or priors is not None else Fraction(1)
-    rng = np.random.default_rng(seed)
-    common: dict[str, Any] = {
-        "epsilon": float(laid.epsilon),
-        "adjacency": adjacency,
-        "rng": rng,
-        "records": size,
-        "population": population,
-    }
-    searches: dict[str, Search] = {}
-
-    def add(name: str, choice: Any, line: Line, shape: str | None) -> None:
-        mechanism = TreeDensity(quantiles, epsilon=epsilon, priors=choice, adaptation=adaptation, grid=step, **tree)
-        starts = None
-        if shape is not None:
-            planned = Planned(laid, start, rng)
-            starts = np.array([planned.tokens(shape, size) for _ in range(population // 2)])
-        searches[name] = Search(mechanism, m, line=line, starts=starts, **common)
-
-    if priors is None:
-        start = 0.0 if grid is None else -0.5
-        named = _adversarial(laid, shapes(start, 4.0, rng), several=arity > 2 and calibration == "sharp")
-        for name, (choice, shape) in named.items():
-            add(name, choice, Line.between(0.0, float(PLACES - (step is not None)), step=step), shape)
-    else:
-        one = priors if isinstance(priors, Prior) else priors[0]
-        line = Line.along(one)
-        probe = TreeDensity(quantiles, epsilon=epsilon, priors=priors, adaptation=adaptation, grid=step, **tree)
-        add("given", priors, Line(line.place, line.scale, probe.step), None)
-    found = race(list(searches.values()), pairs, progress)
-    worst = max(searches, key=lambda name: searches[name].best)
-    tied = grid is not None and calibration == "sharp"
-    settings = {
-        "quantiles": [str(q) for q in laid.quantiles],
-        "calibration": calibration,
-        "adaptation": adaptation,
-        "arity": arity,
-    }
-    settings |= {"budget_power": budget_power, "grid": None if grid is None else str(grid)}
-    facts: dict[str, Any] = {"epsilon": float(laid.epsilon), "adjacency": adjacency, "seed": seed, "settings": settings}
-    return _report(found, prior=worst if priors is None else None, ceiling=ceiling(laid, tied), **facts)
-
-
-def _adversarial(laid: Any, shaped: dict[str, Any], several: bool) -> dict[str, tuple[Any, str | None]]:
-    """Priors to try, by name, each with the shape that first candidates are made for; `several`: also one prior for
-    each quantile."""
-    names = ["peak", "peak, mirrored", "valley and peak", "valley and peak, mirrored", "up", "down", "rough"]
-    if laid.adjacency == "add-remove":
-        names = ["valley", "valley, mirrored", "peak", "peak, mirrored", "up", "down", "rough"]
-    if len(laid.distinct) < 3:
-        names = ["valley", "peak", "up", "down", "rough"]
-    chosen: dict[str, tuple[Any, str | None]] = {
-        name: (shaped[name], None if name == "rough" else name) for name in names
-    }
-    if several:
-        upper = [2 * q > 1 for q in laid.relative]
-        for low, high in (("up", "down"), ("down", "up")):
-            chosen[f"{low} and {high}"] = [shaped[high if above else low] for above in upper], low
-    return chosen
+    return AuditReport.of(search.found(), epsilon=float(epsilon), adjacency=adjacency, seed=seed)

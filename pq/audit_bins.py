@@ -54,6 +54,27 @@ def unit_bins(start: float, weights: Sequence[float]) -> UnitBins:
     return UnitBins(tuple(start + k for k in range(len(weights) + 1)), tuple(weights))
 
 
+BINS = 64
+
+
+def shapes(start: float, slope: float, rng: np.random.Generator) -> dict[str, UnitBins]:
+    """Priors by name on 64 bins of width one from `start` on, whose weights change by `slope` nats a bin.
+
+    A mechanism loses most if nearly all of the prior's mass is on one side of its output and of the records. So these
+    have theirs at an end, at a place near one, or at both ends.
+    """
+    j = np.arange(float(BINS))
+    logs = {
+        "up": j,
+        "down": -j,
+        "peak": -np.abs(j - 46.0),
+        "valley": np.where(j < 8.0, 5.5 * (8.0 - j), j - 8.0),  # the left wins once a few outputs bound the right
+    }
+    named = {name: slope * log for name, log in logs.items()}
+    named["rough"] = slope * 5.0 * rng.normal(size=BINS)
+    return {name: unit_bins(start, np.exp(log - log.max()).tolist()) for name, log in named.items()}
+
+
 @dataclass(frozen=True)
 class Line:
     """Where the tokens of a search may be: `place` turns shares in [0, 1) into places, monotone; `scale` is a typical

@@ -81,10 +81,24 @@ class Ways:
             return 0.0
         best = self.sides(node, sign)
         if self.tied:  # a record at outputs goes on with half its weight to either side of them
-            below = [self.one(child, sign) for child in node.children] or [0.0] * (len(node.indices) + 1)
-            pairs = itertools.combinations(range(len(below)), 2)
-            best = best + [self._node(node, sign, c, d) + (below[c] + below[d]) / 2 for c, d in pairs]
+            children = node.children or (None,) * (len(node.indices) + 1)
+            for c, d in itertools.combinations(range(len(children)), 2):
+                halves = self.at_end(children[c], sign, -1) + self.at_end(children[d], sign, 0)
+                best = [*best, self._node(node, sign, c, d) + halves / 2]
         return max(best)
+
+    def at_end(self, node: Node | None, sign: int, end: int) -> float:
+        """A record at the lower (0) or upper (-1) end of the node's interval, which stays at that end further down."""
+        if node is None:
+            return 0.0
+        count = len(node.indices)
+        children = node.children or (None,) * (count + 1)
+        best = -np.inf
+        for tied in range(count + 1):  # outputs at that end
+            first, last = (0, tied) if end == 0 else (count - tied, count)
+            rest = self.at_end(children[last if end == 0 else first], sign, end)
+            best = max(best, self._node(node, sign, first, last) + (rest / 2 if tied else rest))
+        return best
 
     def sides(self, node: Node, sign: int) -> list[float]:
         """The same, for a record that is above the first 0, 1, ... of the node's outputs."""
@@ -120,10 +134,7 @@ class Ways:
         tables = [m.rate * moved(m.relative, self.plan.calibration)[:, sign] for m in mechanisms]
         count = len(tables) + 1
         places = [(c, c) for c in range(count)] + (list(itertools.combinations(range(count), 2)) if self.tied else [])
-        rests = [
-            (self.one(child, sign), self.one(child, 1 - sign), self.two(child, sign))
-            for child in (node.children or (None,) * count)
-        ]
+        children = node.children or (None,) * count
         best = {}
         for (a, b), (c, d) in itertools.product(places, places):
             if b > c:
@@ -133,20 +144,29 @@ class Ways:
                 for between in itertools.combinations(range(len(tables)), size):
                     total = sum(t[:, 1] + (t[:, 0] if j in between else 0.0) for j, t in enumerate(tables))
                     gain = max(gain, float(np.max(total)))
-            best[a, b, c, d] = gain + sum(_rest(rests[e], _weight(e, a, b), _weight(e, c, d)) for e in range(count))
+            best[a, b, c, d] = gain + sum(
+                self._rest(child, sign, e, (a, b), (c, d)) for e, child in enumerate(children)
+            )
         return best
+
+    def _rest(self, child: Node | None, sign: int, e: int, arrives: tuple[int, int], leaves: tuple[int, int]) -> float:
+        """Loss below child e, in which each version of the record has no, half or all of its weight (triangle
+        inequality)."""
+        weights = _weight(e, *arrives), _weight(e, *leaves)
+        both = min(weights)
+        total = both * self.two(child, sign) if both else 0.0
+        for weight, (low, _), way in zip(weights, (arrives, leaves), (sign, 1 - sign), strict=True):
+            if weight > both:
+                alone = (
+                    self.one(child, way) if both or weight == 1.0 else self.at_end(child, way, -1 if e == low else 0)
+                )
+                total += (weight - both) * alone
+        return total
 
 
 def _weight(child: int, low: int, high: int) -> float:
     """What part of a record between two children the given one holds."""
     return ((child == low) + (child == high)) / 2.0
-
-
-def _rest(losses: tuple[float, float, float], arrives: float, leaves: float) -> float:
-    """Loss below a child in which one version of a record has one weight and the other another (triangle
-    inequality)."""
-    both = min(arrives, leaves)
-    return both * losses[2] + (arrives - both) * losses[0] + (leaves - both) * losses[1]
 
 
 def ceiling(plan: Plan, tied: bool = False) -> float:

@@ -22,22 +22,22 @@ from pq.plan import Node
 from pq.release import OFF_GRID, Request
 
 
-def _select(interval: Interval, rows: Any) -> Interval:
+def select(interval: Interval, rows: Any) -> Interval:
     low, high, low_share, high_share = interval
     return low[rows], high[rows], low_share[rows], high_share[rows]
 
 
-def _tile(interval: Interval) -> Interval:
+def tile(interval: Interval) -> Interval:
     low, high, low_share, high_share = (np.tile(bound, 2) for bound in interval)
     return low, high, low_share, high_share
 
 
-def _everything(size: int) -> Interval:
+def everything(size: int) -> Interval:
     infinite, none = np.full(size, np.inf), np.zeros(size)
     return -infinite, infinite, none, none
 
 
-def _changed(one: Array, other: Array) -> Array:
+def changed_records(one: Array, other: Array) -> Array:
     """The values (batch, 2) in which two sorted columns differ: the record that one has and the other has not, and the
     reverse."""
     differ = one != other
@@ -99,9 +99,9 @@ class TreeDensity:
     def log_density(self, x: Array, values: Array) -> Array:
         """Exact log densities (batch,) of values (batch, m) on the columns x (batch, n); see `Mechanism`."""
         with np.errstate(all="ignore"):
-            records, outputs = self._outputs_of(x), self._outputs_of(values)
+            records, outputs = self.outputs_of(x), self.outputs_of(values)
             total = np.where(self._on_grid(values, outputs), 0.0, -np.inf)
-            pending = [(self.plan.root, _everything(len(x)))]
+            pending = [(self.plan.root, everything(len(x)))]
             while pending:
                 node, interval = pending.pop()
                 mine = outputs[:, list(node.indices)]
@@ -119,25 +119,25 @@ class TreeDensity:
         Elsewhere the two laws are the same; where an output may be impossible, all nodes are evaluated.
         """
         with np.errstate(all="ignore"):
-            outputs = self._outputs_of(values)
+            outputs = self.outputs_of(values)
             total = np.zeros(len(x))
             rows = np.flatnonzero(self._surely_possible(values, outputs))
             rest = np.setdiff1d(np.arange(len(x)), rows)
             if rest.size:
                 logs = self.log_density(np.concatenate([x[rest], neighbour[rest]]), np.tile(values[rest], (2, 1)))
                 total[rest] = difference(logs[: rest.size], logs[rest.size :])
-            one, other = self._outputs_of(x), self._outputs_of(neighbour)
-            changed = _changed(one, other)
-            pending = [(self.plan.root, rows, _everything(rows.size))]
+            one, other = self.outputs_of(x), self.outputs_of(neighbour)
+            changed = changed_records(one, other)
+            pending = [(self.plan.root, rows, everything(rows.size))]
             while pending:
                 node, rows, interval = pending.pop()
                 seen = np.any(self.weights(changed[rows], interval) > 0.0, axis=1)
-                rows, interval = rows[seen], _select(interval, seen)
+                rows, interval = rows[seen], select(interval, seen)
                 if not rows.size:
                     continue
                 mine = outputs[rows][:, list(node.indices)]
                 records = np.concatenate([one[rows], other[rows]])
-                logs = self._log_node(node, records, np.tile(mine, (2, 1)), _tile(interval))
+                logs = self._log_node(node, records, np.tile(mine, (2, 1)), tile(interval))
                 total[rows] += logs[: rows.size] - logs[rows.size :]
                 parts = self.split(interval, mine)
                 children = zip(node.children, parts, strict=False)
@@ -160,7 +160,7 @@ class TreeDensity:
                 possible &= np.all(prior.log_mass(lower, upper) > -np.inf, axis=1)
         return possible
 
-    def _outputs_of(self, values: Array) -> Array:
+    def outputs_of(self, values: Array) -> Array:
         """Values as the outputs that they become: units on a grid."""
         return values if self.step is None else self._units(values)
 
@@ -194,7 +194,7 @@ class TreeDensity:
     def _log_node(self, node: Node, records: Array, outputs: Array, interval: Interval) -> Array:
         """Log density (batch,) of a node's sorted outputs: over which mechanism gave which, equal atoms counted
         once."""
-        view = View(records, self.weights(records, interval), interval, self._ends(interval), self.step)
+        view = View(records, self.weights(records, interval), interval, self.ends_of(interval), self.step)
         ranks = [view.ranks_of(o, self.step is not None) for o in outputs.T]
         masses: dict[Any, tuple[Array, Array]] = {}
         table, atom = [], np.zeros((len(outputs.T), len(records)), dtype=bool)
@@ -203,7 +203,7 @@ class TreeDensity:
             if prior not in masses:
                 masses[prior] = prior.log_mass(view.edges[:, :-1], view.edges[:, 1:]), prior.log_mass(*view.ends)
             log_mass, log_all = masses[prior]
-            targets = self._targets(i, view.n)
+            targets = self.targets_of(i, view.n)
             log_weights = log_mass + log_scores(view.low, view.high, targets[:, None], self.rates[i])
             log_total = _log_sum(log_weights)
             row = []
@@ -218,7 +218,7 @@ class TreeDensity:
             table.append(row)
         return _log_permanent(table) - _log_orders(outputs.T, atom)
 
-    def _targets(self, i: int, n: Array) -> Array:
+    def targets_of(self, i: int, n: Array) -> Array:
         """Target ranks (batch,) of mechanism i; n are multiples of the least weight that a record can have."""
         parts = 2.0**self.plan.depth if self.tie_share > 0.0 else 1.0
         places = np.rint(n * parts).astype(np.intp)
@@ -229,7 +229,7 @@ class TreeDensity:
             self._tables[i] = table
         return np.asarray(table[places])
 
-    def _ends(self, interval: Interval) -> tuple[Array, Array]:
+    def ends_of(self, interval: Interval) -> tuple[Array, Array]:
         low, high = interval[:2]
         if self.request.adaptation == "edge":
             return np.full(low.shape, -np.inf), np.full(low.shape, np.inf)

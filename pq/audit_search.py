@@ -51,7 +51,7 @@ class Search:
     mechanism: see `pq.audit_mechanism.Mechanism`. outputs: length m of its output, which is sorted. epsilon: only the
     histogram uses it. adjacency: "add-remove" or "replace". line: where tokens may be. records: most records that
     neighbours share. population: number of candidates. rng: a Generator. start: an (x, neighbour, values) to begin
-    with. starts: rows of tokens, of which the best are used. The others are random.
+    with; the other candidates are random.
     """
 
     def __init__(
@@ -66,7 +66,6 @@ class Search:
         records: int = 8,
         population: int = 256,
         start: tuple[Any, Any, Any] | None = None,
-        starts: Array | None = None,
     ) -> None:
         self.mechanism, self.outputs, self.epsilon, self.line, self.rng = mechanism, outputs, float(epsilon), line, rng
         self.replace = adjacency == "replace"
@@ -77,17 +76,6 @@ class Search:
         if start is not None:
             self.tokens[: population // 4] = self._tokens_of(*start)
         self.losses = self._losses(self.tokens)
-        if starts is not None:
-            self._seed(line.snap(starts))
-
-    def _seed(self, starts: Array) -> None:
-        """Let the best of given candidates take the places of the worst third."""
-        losses = np.concatenate(
-            [self._losses(part) for part in np.array_split(starts, -(-len(starts) // len(self.losses)))]
-        )
-        count = min(len(starts), len(self.losses) // 3)
-        best, worst = np.argsort(-losses)[:count], np.argsort(self.losses)[:count]
-        self.tokens[worst], self.losses[worst] = starts[best], losses[best]
 
     # Columns of `tokens`: `records` shared records (+inf: none), the two versions of the other record, the outputs.
 

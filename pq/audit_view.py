@@ -45,7 +45,7 @@ class View:
             sides = np.stack([left, right], axis=2)
             sides = np.where((weights > 0.0)[:, :, None], sides, outside[:, :, None])
             inner = np.clip(np.maximum.accumulate(sides.reshape(len(records), -1), axis=1), start, stop)
-            self.low, self.high = _tied_ranks(records, weights, below, nothing)
+            self.low, self.high = tied_ranks(records, weights, below, nothing)
         self.edges = np.concatenate([start, inner, stop], axis=1)
 
     def ranks_of(self, o: Array, tied: bool) -> tuple[Array, Array]:
@@ -54,7 +54,7 @@ class View:
         return below, np.sum(self.weights * (self.records <= o[:, None]), axis=1) if tied else below
 
 
-def _tied_ranks(records: Array, weights: Array, below: Array, nothing: Array) -> tuple[Array, Array]:
+def tied_ranks(records: Array, weights: Array, below: Array, nothing: Array) -> tuple[Array, Array]:
     """Ranks of cells that alternate between runs without records and single values; of equal records only the first's
     cell has width."""
     size = records.shape[1]

@@ -9,9 +9,10 @@ from typing import Any
 import click
 from tqdm import tqdm
 
-from pq.audit import TOLERANCE, AuditReport, audit_release
+from pq.audit import TOLERANCE, AuditReport
 from pq.audit_table import settings as all_settings
 from pq.audit_table import write_table
+from pq.audit_tree import audit_release
 from pq.cli import refuse
 from pq.cli_release import parse_prior, parse_quantiles
 from pq.exact import quantile_fractions
@@ -48,7 +49,7 @@ from pq.exact import quantile_fractions
 @click.option(
     "--full",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="Audit all kinds of settings and write them to a CSV file.",
+    help="Audit all kinds of settings, as a CSV file; a file that the same command has begun is gone on with.",
 )
 def audit(
     quantiles: str,
@@ -65,7 +66,7 @@ def audit(
     of sensitivities in pq/privacy.py is.
     """
     if full is not None:
-        _audit_all(full, pairs)
+        _audit_all(full, pairs, settings["seed"])
         return
     try:
         asked = sorted(set(quantile_fractions(parse_quantiles(quantiles))))
@@ -92,10 +93,10 @@ def _save(report: AuditReport, path: Path) -> None:
         raise refuse(f"figure: {error}") from None
 
 
-def _audit_all(path: Path, pairs: int) -> None:
+def _audit_all(path: Path, pairs: int, seed: int) -> None:
     total = sum(1 for _ in all_settings()) * pairs
     with tqdm(total=total, unit="pair", unit_scale=True, desc="pq audit --full", disable=None) as bar:
-        rows = write_table(path, pairs, bar.update)
+        rows = write_table(path, pairs, seed, bar.update)
     worst = max(float(row["ratio"]) for row in rows)
     total = sum(int(row["pairs"]) for row in rows)
     click.echo(f"{len(rows)} settings, {total:,} pairs, largest |loss| / epsilon {worst:.8f}: {path}")
