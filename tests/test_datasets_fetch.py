@@ -104,6 +104,17 @@ def test_a_file_is_downloaded_once(source: Source, folder: Path) -> None:
     assert json.loads((folder / fetch.REGISTRY).read_text()) == {PATH: hashlib.sha256(CONTENT).hexdigest()}
 
 
+def test_offline_nothing_is_asked_for(source: Source, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PQ_OFFLINE", "1")
+    with pytest.raises(DataUnavailableError, match="put it at") as error:
+        fetch.fetch(Remote(source.address, PATH))
+    assert str(folder / PATH) in str(error.value) and source.address in str(error.value)
+    assert source.seen == []
+    (folder / PATH).parent.mkdir(parents=True)
+    (folder / PATH).write_bytes(b"by hand")
+    assert fetch.fetch(Remote(source.address, PATH)).read_bytes() == b"by hand"
+
+
 def test_a_file_that_is_there_is_used_without_a_word(folder: Path) -> None:
     (folder / PATH).parent.mkdir(parents=True)
     (folder / PATH).write_bytes(b"by hand")

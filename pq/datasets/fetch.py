@@ -11,6 +11,9 @@ The sources publish no checksums. The SHA-256 of each file is therefore written 
 when the file is first downloaded, and from then on the file must keep it: damage, or a file that the source changed, is
 an error and not another data set. Remove the file's entry to accept a new version. Files put there by hand have no
 entry.
+
+While the environment variable `PQ_OFFLINE` is set and not empty nothing is downloaded: a file that is not there is an
+error at once.
 """
 
 from __future__ import annotations
@@ -88,6 +91,11 @@ def fetch(remote: Remote) -> Path:
         return present
     target = data_folder() / remote.path
     known = _registry().get(remote.path)
+    if os.environ.get("PQ_OFFLINE"):
+        raise DataUnavailableError(
+            f"{remote.path} is not in the data folder and PQ_OFFLINE forbids to download it. Download {remote.address} "
+            f"and put it at {target}; the environment variable PQ_DATA sets the data folder"
+        )
     try:
         _pooch().retrieve(
             remote.address,
