@@ -14,9 +14,9 @@ import joblib
 import numpy as np
 import polars as pl
 import pytest
-from grid_units import draws, fails, units
 from polars.testing import assert_frame_equal
 
+from grid_units import draws, fails, units
 from pq.experiments import grid
 from pq.experiments.grid import SCHEMA, Unit, run, write_whole
 
