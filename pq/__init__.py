@@ -2,6 +2,7 @@
 
 from pq import bounds, datasets, learners, losses, sequential
 from pq.audit import privacy_loss
+from pq.column import SortedColumn
 from pq.counts import Counts
 from pq.evaluate import gap, log_psi, log_psi_harmonic, max_gap
 from pq.exact import rank
@@ -26,6 +27,7 @@ __all__ = [
     "PiecewiseConstant",
     "Plan",
     "Release",
+    "SortedColumn",
     "Uniform",
     "bounds",
     "count",

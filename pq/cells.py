@@ -67,15 +67,26 @@ def _inside(values: Array, low: float, high: float) -> tuple[int, int]:
     return start, max(start, int(np.searchsorted(values, high, side="left")))
 
 
+Before = npt.NDArray[np.int64]
+
+
 @dataclass(frozen=True)
 class Points:
-    """A column whose outputs are real numbers: the cells are `(x_k, x_{k+1}]`, and ties make cells of no width."""
+    """A column whose outputs are real numbers: the cells are `(x_k, x_{k+1}]`, and ties make cells of no width.
+
+    values: (d,) in increasing order. before: (d + 1,) records before each value, and n; None if each is one record.
+    """
 
     values: Array
+    before: Before | None = None
     step: None = None
 
     def view(self, low: float, high: float, low_share: float = 0.0, high_share: float = 0.0) -> PointsView:
-        return PointsView(self.values[slice(*_inside(self.values, low, high))])
+        start, stop = _inside(self.values, low, high)
+        if self.before is None:
+            return PointsView(self.values[start:stop])
+        ranks = (self.before[start : stop + 1] - self.before[start]).astype(np.float64)
+        return PointsView(self.values[start:stop], ranks)
 
     def output(self, value: float) -> float:
         return value
@@ -92,17 +103,20 @@ class PointsView:
     """The records strictly inside a node's interval."""
 
     values: Array
+    ranks: Array | None = None  # (d + 1,), None for 0..d
 
     @property
     def n(self) -> float:
-        return len(self.values)
+        return len(self.values) if self.ranks is None else float(self.ranks[-1])
 
     @property
     def last_cell(self) -> int:
         return len(self.values)
 
     def cell_at(self, rank: float) -> int:
-        return int(min(max(rank, 0.0), float(len(self.values))))
+        if self.ranks is None:
+            return int(min(max(rank, 0.0), float(len(self.values))))
+        return max(0, int(np.searchsorted(self.ranks, rank, side="right")) - 1)
 
     def cells(self, first: int, last: int, ends: tuple[float, float]) -> tuple[Array, Array, Array]:
         edges = np.empty(last - first + 2)
@@ -112,12 +126,16 @@ class PointsView:
             edges[0] = ends[0]
         if right:
             edges[-1] = ends[1]
-        ranks = np.arange(first, last + 1, dtype=np.float64)
+        if self.ranks is None:
+            ranks = np.arange(first, last + 1, dtype=np.float64)
+        else:
+            ranks = self.ranks[first : last + 1]
         return edges, ranks, ranks
 
     def ranks_of(self, o: float) -> tuple[float, float]:
-        k = float(np.searchsorted(self.values, o, side="left"))
-        return k, k
+        k = np.searchsorted(self.values, o, side="left")
+        rank = float(k if self.ranks is None else self.ranks[k])
+        return rank, rank
 
 
 @dataclass(frozen=True)
@@ -129,14 +147,15 @@ class Lattice:
     step: Fraction
 
     @classmethod
-    def of(cls, values: Array, step: Fraction) -> Lattice:
-        """Round sorted records to the nearest multiple of the step."""
+    def of(cls, values: Array, step: Fraction, before: Before | None = None) -> Lattice:
+        """Round sorted values to the nearest multiple of the step. before: see `Points`."""
         units = np.clip(np.rint(to_units(values, step)), -LATTICE_END, LATTICE_END)
         is_first = np.empty(len(units), dtype=bool)
         is_first[:1] = True
         np.not_equal(units[1:], units[:-1], out=is_first[1:])
         starts = np.flatnonzero(is_first)
-        return cls(units[starts], np.append(starts, len(units)), step)
+        firsts = np.append(starts, len(units))
+        return cls(units[starts], firsts if before is None else before[firsts], step)
 
     def view(self, low: float, high: float, low_share: float, high_share: float) -> LatticeView:
         if low == high:  # the output is decided; no record can matter

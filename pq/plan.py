@@ -14,14 +14,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property, lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
-from pq.exact import Number, budget_fraction, decimal_fraction, quantile_fractions
+from pq.exact import Number, decimal_fraction, quantile_fractions, record_budget
 from pq.privacy import Adjacency, Calibration, check_choice, rate, sensitivity
 
 LARGEST_POWER = 50  # the weights of the levels stay well inside the floats
+LARGEST_DENOMINATOR = 10**18  # three times it is still an int64
 
 
 @dataclass(frozen=True)
@@ -88,6 +90,16 @@ def _build(
     return Node(depth, indices, low, high, share, children)
 
 
+class PlanArrays(NamedTuple):
+    """nodes: (k, 4) first member, end, low, high of each node, parents first. members: quantiles (m,) of the nodes.
+    fractions: (m, 2) numerators and denominators of the relative quantiles. rates: (m,)."""
+
+    nodes: npt.NDArray[np.int64]
+    members: npt.NDArray[np.int64]
+    fractions: npt.NDArray[np.int64]
+    rates: npt.NDArray[np.float64]
+
+
 @dataclass(frozen=True)
 class Plan:
     """The public part of a release: a tree over the quantiles, with exact budgets. Made by `pq.plan`; see there.
@@ -120,6 +132,21 @@ class Plan:
         """What each distinct quantile's mechanism spends and how fast its weights fall, in the order of `distinct`."""
         return tuple(self._mechanism(i) for i in range(len(self.distinct)))
 
+    @cached_property
+    def arrays(self) -> PlanArrays | None:
+        """The plan as arrays, for compiled code; None where a number has no place in them."""
+        members = [i for node in self.nodes for i in node.indices]
+        ends = np.cumsum([len(node.indices) for node in self.nodes]).tolist()
+        nodes = [
+            (end - len(node.indices), end, node.low, node.high) for node, end in zip(self.nodes, ends, strict=True)
+        ]
+        fractions = [(m.relative.numerator, m.relative.denominator) for m in self.mechanisms]
+        rates = [m.rate for m in self.mechanisms]
+        if max(denominator for _, denominator in fractions) > LARGEST_DENOMINATOR or math.isinf(max(rates)):
+            return None
+        integers = [np.array(table, dtype=np.int64) for table in (nodes, members, fractions)]
+        return PlanArrays(integers[0], integers[1], integers[2], np.array(rates))
+
     def _mechanism(self, i: int) -> Mechanism:
         node = self._node_of[i]
         low = self.distinct[node.low] if node.low >= 0 else Fraction(0)
@@ -128,6 +155,22 @@ class Plan:
         epsilon_i = node.epsilon / len(node.indices)
         bound = sensitivity(relative, node.depth, self.adjacency, self.calibration)
         return Mechanism(relative, epsilon_i, bound, rate(epsilon_i, bound))
+
+    @cached_property
+    def quantile_values(self) -> npt.NDArray[np.float64]:
+        """(m,) the quantiles as floats in the caller's order, read-only."""
+        values = np.array([float(q) for q in self.quantiles])
+        values.flags.writeable = False
+        return values
+
+    @cached_property
+    def epsilon_value(self) -> float:
+        return float(self.epsilon)
+
+    @cached_property
+    def order(self) -> npt.NDArray[np.intp] | None:
+        """`positions` as an array; None where the caller's order is that of `distinct`."""
+        return None if self.positions == tuple(range(len(self.distinct))) else np.array(self.positions, dtype=np.intp)
 
     @property
     def depth(self) -> int:
@@ -265,8 +308,47 @@ def plan(
     >>> plan([0.1], epsilon=0.5).epsilons
     (Fraction(1, 2),)
     """
+    return plan_for(quantiles, epsilon, 1, adjacency, calibration, arity, budget_power)
+
+
+def plan_for(
+    quantiles: Any, epsilon: Any, max_contributions: Any, adjacency: Any, calibration: Any, arity: Any, power: Any
+) -> Plan:
+    """The plan for people who own up to `max_contributions` records, each of which is given that part of epsilon.
+
+    Calls with the same plain numbers share one plan, without another look at them.
+    """
+    key = _plain_key(quantiles, epsilon, max_contributions, adjacency, calibration, arity, power)
+    if key is None:
+        return _checked(quantiles, epsilon, max_contributions, adjacency, calibration, arity, power)
+    return _kept(*key)
+
+
+PLAIN = frozenset((int, float, Fraction, str))
+
+
+def _plain_key(quantiles: Any, *rest: Any) -> tuple[Any, ...] | None:
+    """Arguments that tell all by value and type, as a key; None for others."""
+    if type(quantiles) is np.ndarray and quantiles.dtype == np.float64 and quantiles.ndim == 1:
+        numbers = quantiles.tolist()
+    elif type(quantiles) in (list, tuple) and set(map(type, quantiles)) <= {float}:
+        numbers = quantiles
+    else:
+        return None
+    return (tuple(numbers), *rest) if PLAIN.issuperset(map(type, rest)) else None
+
+
+def _checked(
+    quantiles: Any,
+    epsilon: Any,
+    max_contributions: Any,
+    adjacency: Any,
+    calibration: Any,
+    arity: Any,
+    budget_power: Any,
+) -> Plan:
     fractions = quantile_fractions(quantiles)
-    budget = budget_fraction(epsilon)
+    budget = record_budget(epsilon, max_contributions)
     check_choice(adjacency, Adjacency, "adjacency")
     check_choice(calibration, Calibration, "calibration")
     if isinstance(arity, bool) or not isinstance(arity, (int, np.integer)):
@@ -277,6 +359,15 @@ def plan(
     if not 0 <= power <= LARGEST_POWER:
         raise ValueError(f"budget_power must lie between 0 and {LARGEST_POWER}, got {budget_power}")
     return _plan(fractions, budget, adjacency, calibration, int(arity), power)
+
+
+_kept = lru_cache(maxsize=256, typed=True)(_checked)
+
+
+def forget_plans() -> None:
+    """Make all plans anew: for tests that change the table of sensitivities."""
+    _kept.cache_clear()
+    _plan.cache_clear()
 
 
 @lru_cache(maxsize=256)

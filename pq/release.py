@@ -3,25 +3,30 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from pq.cells import Column, Lattice, Points, grid_step
-from pq.column import OnNan, sorted_values
-from pq.exact import Number, record_budget
+from pq.column import Array, OnNan, SortedColumn, sorted_values
+from pq.compiled import lanes
+from pq.compiled.encode import encode, is_moderate
+from pq.counts import Counts
+from pq.exact import Number
 from pq.exponential import Law, target_rank
-from pq.plan import Node, Plan
-from pq.plan import plan as make_plan
+from pq.plan import Node, Plan, plan_for
 from pq.priors import Prior
 from pq.privacy import Adaptation, Adjacency, Calibration, check_choice
 
 Interval = tuple[float, float, float, float]  # low, high, and the shares of the records at low and at high
 
 
+DROPPED_BITS, ONE = np.uint64(11), np.uint64(1)
 OFF_GRID = 1e-6  # of a step: how far a value may be off a multiple that it means
 
 
@@ -89,17 +94,25 @@ class Request:
         grid: Any,
         on_nan: str,
         max_contributions: Any,
-        **tree: Any,
+        adjacency: Any,
+        calibration: Any,
+        arity: Any,
+        budget_power: Any,
     ) -> Request:
-        plan = make_plan(quantiles, epsilon=record_budget(epsilon, max_contributions), **tree)
+        plan = plan_for(quantiles, epsilon, max_contributions, adjacency, calibration, arity, budget_power)
         check_choice(adaptation, Adaptation, "adaptation")
         check_choice(on_nan, OnNan, "on_nan")
         chosen = _distinct_priors(priors, plan)
         return cls(plan, chosen, adaptation, grid_step(grid, chosen), on_nan, int(max_contributions))
 
     def column(self, x: Any) -> Column:
-        values = sorted_values(x, self.on_nan)
-        return Points(values) if self.step is None else Lattice.of(values, self.step)
+        before = None
+        if isinstance(x, Counts):
+            placed = x.placed(self.on_nan)
+            values, before = placed.values, np.concatenate([[0], np.cumsum(placed.counts)])
+        else:
+            values = x.placed(self.on_nan) if isinstance(x, SortedColumn) else sorted_values(x, self.on_nan)
+        return Points(values, before) if self.step is None else Lattice.of(values, self.step, before)
 
     def laws(self, column: Column, node: Node, interval: Interval) -> list[Law]:
         """The laws of a node's mechanisms, given the earlier outputs that bound it."""
@@ -153,8 +166,9 @@ def split(interval: Interval, outputs: Sequence[float], tie_share: float) -> lis
 
 def _distinct_priors(priors: Any, plan: Plan) -> tuple[Prior, ...]:
     """One prior for each distinct quantile of a plan, from one prior or one per quantile in the caller's order."""
-    m = len(plan.quantiles)
-    each = [priors] * m if isinstance(priors, Prior) else priors
+    if isinstance(priors, Prior):
+        return (priors,) * len(plan.distinct)
+    m, each = len(plan.quantiles), priors
     if not isinstance(each, Sequence) or not all(isinstance(prior, Prior) for prior in each):
         raise TypeError(
             "priors must be a prior of pq (pq.from_scipy wraps a scipy.stats distribution) or a sequence of them"
@@ -199,7 +213,8 @@ def release(
 ) -> Release:
     """Release quantiles of a sensitive column under epsilon-differential privacy (`alg:quantiles`).
 
-    x: (n,) sensitive numbers: a list, an array, a column of a data frame; any order, any values, n = 0 included.
+    x: (n,) sensitive numbers: a list, an array, a column of a data frame; any order, any values, n = 0 included. Or a
+        `pq.SortedColumn` or `pq.Counts` of them, which have the same law.
     quantiles: (m,) numbers in [0, 1], any order; repeats share one release.
     epsilon: total budget of the call, positive.
     priors: one prior for all quantiles or one for each, in their order; never made from x.
@@ -237,16 +252,54 @@ def release(
         budget_power=budget_power,
         max_contributions=max_contributions,
     )
-    uniforms = _generator(rng).integers(1, 2**53, (len(request.plan.distinct), 2)) * 2.0**-53  # strictly inside (0, 1)
-    with np.errstate(all="ignore"):
-        outputs = _run(request, request.column(x), uniforms.tolist())
-        values = np.array([outputs[i] for i in request.plan.positions])
+    return fulfil(request, x, rng)
+
+
+def fulfil(request: Request, x: Any, rng: Any) -> Release:
+    """The release that a checked request asks for."""
+    values = draw(request, x, draw_uniforms(request, 1, rng))[0]
     values.flags.writeable = False
     return _result(request, values)
 
 
-def _run(request: Request, column: Column, uniforms: list[list[float]]) -> list[float]:
-    """The output of each distinct quantile, in the units of the data."""
+def draw_uniforms(request: Request, count: int, rng: Any) -> Array:
+    """Uniforms (count, distinct quantiles, 2) strictly inside (0, 1): for the cell, and for the point in it."""
+    shape = (count, len(request.plan.distinct), 2)
+    if rng is None:
+        bits = np.frombuffer(os.urandom(8 * math.prod(shape)), dtype=np.uint64)
+        odd = bits >> DROPPED_BITS | ONE  # the 2^52 middles between multiples of 2^-52
+        return np.asarray((odd * 2.0**-53).reshape(shape))
+    return np.asarray(_generator(rng).integers(1, 2**53, shape) * 2.0**-53)
+
+
+def draw(request: Request, x: Any, uniforms: Array) -> Array:
+    """Outputs (lanes, m) in the caller's order that uniforms stand for: compiled where that can be, else `walked`."""
+    with np.errstate(all="ignore"):
+        column = request.column(x)
+        quick = _compiled(request, column, uniforms)
+        outputs, failed = (np.empty(uniforms.shape[:2]), np.ones(len(uniforms), dtype=bool)) if quick is None else quick
+        if failed.any():
+            for lane in np.flatnonzero(failed):
+                outputs[lane] = walked(request, column, uniforms[lane].tolist())
+    return outputs if request.plan.order is None else outputs[:, request.plan.order]
+
+
+def _compiled(request: Request, column: Column, uniforms: Array) -> tuple[Array, npt.NDArray[np.bool_]] | None:
+    if not isinstance(column, Points) or not is_moderate(column.values):
+        return None
+    table = encode(request.priors)
+    if table is None:
+        return None
+    parts, counts = table
+    values = column.values[None]
+    sizes = np.array([len(column.values)])
+    return lanes.run(
+        request.plan, request.adaptation, values, sizes, parts[None], counts[None], uniforms, before=column.before
+    )
+
+
+def walked(request: Request, column: Column, uniforms: list[list[float]]) -> list[float]:
+    """The output of each distinct quantile, in the units of the data: the law as `pq.exponential` states it."""
     outputs = [0.0] * len(request.plan.distinct)
 
     def decide(node: Node, laws: list[Law]) -> list[float]:
@@ -263,14 +316,16 @@ def _result(request: Request, values: Any) -> Release:
     plan = request.plan
     return Release(
         values=values,
-        quantiles=np.array([float(q) for q in plan.quantiles]),
-        epsilon=float(plan.epsilon * request.max_contributions),
+        quantiles=plan.quantile_values,
+        epsilon=plan.epsilon_value
+        if request.max_contributions == 1
+        else float(plan.epsilon * request.max_contributions),
         max_contributions=request.max_contributions,
         adjacency=plan.adjacency,
         calibration=plan.calibration,
         adaptation=request.adaptation,
         grid=None if request.step is None else float(request.step),
-        priors=tuple(request.priors[i] for i in plan.positions),
+        priors=request.priors if plan.order is None else tuple(request.priors[i] for i in plan.positions),
         plan=plan,
     )
 

@@ -14,7 +14,7 @@ import pytest
 
 import pq
 from pq import privacy
-from pq.plan import _plan
+from pq.plan import forget_plans
 from pq.release import Request
 
 SETTINGS = [
@@ -148,7 +148,7 @@ def worst(
 ) -> float:
     """Largest loss over epsilon found by brute force over tiny columns, outputs and neighbours."""
     with pytest.MonkeyPatch.context() as patch:
-        _plan.cache_clear()  # what a plan was made with must not outlive the mutation, nor precede it
+        forget_plans()  # what a plan was made with must not outlive the mutation, nor precede it
         if mutate is not None:
             mutate(patch)
         values, best = [0.5, 1.0, 1.5, 2.0, 2.5], 0.0
@@ -166,7 +166,7 @@ def worst(
                 ys = {tuple(sorted([*y, v])) for y in ys for v in values}
             for o in itertools.combinations_with_replacement(outputs, len(quantiles)):
                 best = max([best, *(abs(log_density(x, o) - log_density(y, o)) for y in ys)])
-        _plan.cache_clear()
+        forget_plans()
         return best
 
 

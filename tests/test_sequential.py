@@ -1,4 +1,4 @@
-"""Sequential release: what predictors may see, what is charged, and that the quick release is `pq.release`."""
+"""Sequential release: what predictors may see, what is charged, and that lockstep is one sequence after another."""
 
 from __future__ import annotations
 
@@ -8,26 +8,25 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
-import hypothesis.strategies as st
 import numpy as np
 import pytest
-from hypothesis import given
 
 import pq
 from pq import sequential
 from pq.experiments import sequential as experiments
 from pq.experiments.sequential import Day, Releaser
 from pq.experiments.sequential_tasks import TASKS, Private, make_predictor
+from pq.experiments.static import even_quantiles
 from pq.learners import StepsExceeded, private_noise_std, square_root_variances
 from pq.ledger import Ledger
 from pq.losses import laplace_linear, proxy_interval, widen
-from pq.release import Request
+from pq.release import Request, draw
 from pq.sequential import DPLearned, NonPrivate, PubPrev, PubProx, Session, Standardise, Static, release_sequence
-from pq.sequential.fast import release_one
 from pq.sequential.guarantee import zcdp_total
 from pq.sequential.learned import optimal_interval, shorten
 
 QUANTILES = [0.1, 0.5, 0.75]
+EVEN = even_quantiles(9)
 LEARNT: dict[str, Any] = {"loc": 1.0, "scale": 2.0, "resolution": 0.1, "dimension": 2}
 PRIVATE: dict[str, Any] = {"steps": 50, "epsilon": Fraction(3, 10), "delta": 1e-6, "rng": 0}
 
@@ -49,83 +48,8 @@ def days(count: int, seed: int = 0) -> tuple[list[np.ndarray[Any, Any]], np.ndar
     return [np.sort(rng.normal(f[0], 1.0, size=40)) for f in features], features
 
 
-# --- the quick release ------------------------------------------------------------------------------------------------
-
-SCALES = st.floats(-3, 3).map(lambda e: 10.0**e)
-LOCATIONS = st.floats(-50, 50)
-
-
-@st.composite
-def some_prior(draw: Any) -> pq.priors.Prior:
-    loc, scale = draw(LOCATIONS), draw(SCALES)
-    laplace = pq.Laplace(loc, scale)
-    return draw(
-        st.sampled_from(
-            [
-                laplace,
-                pq.Cauchy(loc, scale),
-                pq.HalfCauchy(scale, loc),
-                pq.Uniform(loc - scale, loc + scale),
-                laplace.mix(pq.Cauchy(0, 3), 0.1),
-                laplace.mix(pq.HalfCauchy(3), 0.1),
-                pq.Normal(loc, scale),  # not known to the quick way
-            ]
-        )
-    )
-
-
 def request(quantiles: Any, priors: Any, **options: Any) -> Request:
     return Request.of(quantiles, priors=priors, **(sequential.loop._OPTIONS | options))
-
-
-@given(st.data())
-def test_quick_release_gives_the_outputs_of_release(data: Any) -> None:
-    """Same uniforms, same outputs, for odd data too: so the law, and with it the privacy, is that of `pq.release`."""
-    quantiles = data.draw(st.lists(st.sampled_from([0, 0.1, 0.25, 0.29, 0.5, 0.9, 1]), min_size=1, max_size=7))
-    each = {q: data.draw(some_prior()) for q in quantiles}
-    priors = [each[q] for q in quantiles]
-    numbers = (
-        st.floats(-60, 60) | st.integers(-3, 3).map(float) | st.sampled_from([math.inf, -math.inf, math.nan, 1e308])
-    )
-    x = np.array(data.draw(st.lists(numbers, max_size=30)))
-    options = {
-        "epsilon": data.draw(st.sampled_from([1e-3, 0.1, 1.0, 50.0, 1e4, math.inf])),
-        "calibration": data.draw(st.sampled_from(["paper", "sharp"])),
-        "adjacency": data.draw(st.sampled_from(["add-remove", "replace"])),
-        "adaptation": data.draw(st.sampled_from(["conditional", "conditional", "conditional", "edge"])),
-        "grid": data.draw(st.sampled_from([None, None, None, 0.5])),
-        "on_nan": data.draw(st.sampled_from(["drop", "lowest", "highest"])),
-    }
-    seed = data.draw(st.integers(0, 2**32))
-    expected = pq.release(x, quantiles, priors=priors, rng=seed, **options)
-    found = release_one(request(quantiles, priors, **options), x, np.random.default_rng(seed))
-    np.testing.assert_allclose(found.values, expected.values, rtol=1e-7, atol=1e-9)
-    assert {**vars(found), "values": 0} == {**vars(expected), "values": 0} | {"quantiles": found.quantiles}
-
-
-def test_quick_release_is_taken_for_ordinary_days(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pq.sequential.fast._run", None)  # the long way
-    datasets, features = days(30)
-    for predictor in predictors().values():
-        assert len(release_sequence(datasets, features, predictor, QUANTILES, epsilon=1, rng=0)) == 30
-
-
-def test_quick_release_is_the_law() -> None:
-    """The distribution function of `pq.log_density`, integrated, at the outputs of the quick way is uniform.
-
-    Kolmogorov-Smirnov with 2,000 draws at 1e-6: fails wrongly once in a million seeds, and the seed is fixed.
-    """
-    x, prior = np.sort(np.random.default_rng(1).normal(size=20)), pq.Laplace(0.3, 0.5).mix(pq.Cauchy(0, 1), 0.1)
-    rng = np.random.default_rng(2)
-    drawn = np.sort([release_one(request([0.5], prior, epsilon=1), x, rng).values[0] for _ in range(2000)])
-    tail = np.geomspace(3, 300, 300)[1:]
-    grid = np.concatenate([-tail[::-1], np.linspace(-3, 3, 1201), tail])
-    density = np.exp([pq.log_density(x, [o], [0.5], epsilon=1, priors=prior) for o in grid])
-    steps = 0.5 * (density[1:] + density[:-1]) * np.diff(grid)
-    cumulative = np.concatenate([[0.0], np.cumsum(steps)]) / steps.sum()
-    at = np.interp(drawn, grid, cumulative)
-    distance = np.max(np.abs(at - (np.arange(2000) + 0.5) / 2000))
-    assert distance < math.sqrt(math.log(2 / 1e-6) / (2 * 2000))
 
 
 # --- what predictors see ----------------------------------------------------------------------------------------------
@@ -455,7 +379,7 @@ def test_a_saved_sequence_goes_on_where_it_stopped(name: str, tmp_path: Any) -> 
     assert resumed.count == 4 and resumed.guarantee == whole.guarantee
     assert resumed.predictor.priors(features[4]) == whole.predictor.priors(features[4])  # what was drawn stays
     next_one, original = resumed.step(features[4], datasets[4]), whole.step(features[4], datasets[4])
-    assert not np.array_equal(next_one.values, original.values)  # what comes is drawn anew
+    assert not np.array_equal(next_one, original.values)  # what comes is drawn anew
     if name == "private":
         tree = predictors()[name]
         assert resumed.predictor.steps == tree.steps
@@ -551,18 +475,18 @@ def test_gaps_of_a_day_are_those_of_the_core() -> None:
     records = [np.sort(rng.integers(0, 9, size=n)).astype(float) for n in (30, 1, 0)]
     day = Day(records, TASKS["flights_delay"], rng)
     values = np.sort(rng.integers(-1, 10, size=(3, 9)) + rng.choice([0.0, 0.5], size=(3, 9)), axis=1)
-    expected = [pq.max_gap(x, experiments.QUANTILES, row) for x, row in zip(records, values, strict=True)]
-    assert day.max_gaps(values).tolist() == expected
+    expected = [pq.max_gap(x, EVEN, row) for x, row in zip(records, values, strict=True)]
+    assert day.max_gaps(values, EVEN).tolist() == expected
 
 
 @pytest.mark.parametrize("task", ["synthetic_noisy", "flights_air_time"])
 @pytest.mark.parametrize("method", ["uniform", "cauchy", "prev", "prox_plain", "open"])
 def test_lockstep_is_one_sequence_after_another(task: str, method: str) -> None:
-    """Three trials in lockstep give the values that each gives alone, by `release_one`, from the same uniforms."""
+    """Three trials in lockstep give the values that each gives alone, by `pq.release`, from the same uniforms."""
     own, count, places = TASKS[task], 6, np.random.default_rng(0)
     data = [own.load(count, 0 if own.shared else trial, 0) for trial in range(3)]
     dimension = data[0].features.shape[1]
-    release = Releaser(1, 3, np.random.default_rng(1))
+    release = Releaser([Fraction(1)], 3, [np.random.default_rng(1)], EVEN)
     uniforms = np.random.default_rng(1).integers(1, 2**53, (count, 3, 9, 2))
     together = make_predictor(method, own, dimension, count, 3, 1.0, 0, Private())
     alone = [make_predictor(method, own, dimension, count, None, 1.0, 0, Private()) for _ in range(3)]
@@ -571,34 +495,27 @@ def test_lockstep_is_one_sequence_after_another(task: str, method: str) -> None:
         features = data[0].features[t] if own.shared else np.stack([s.features[t] for s in data])
         values = release(day, together, features)
         for trial, predictor in enumerate(alone):
-            row, n = trial % len(day.edges), int(day.sizes[trial % len(day.edges)])
-            x, f = day.edges[row, 1 : n + 1], data[trial].features[t]
-            fixed = Fixed(uniforms[t, trial])
-            one = release_one(request(experiments.QUANTILES, predictor.priors(f), epsilon=1), x, fixed)  # type: ignore[arg-type]
-            own_values = np.rint(one.values / own.resolution) * own.resolution if own.tied else one.values
+            row, n = trial % len(day.columns), int(day.sizes[trial % len(day.columns)])
+            x, f = day.columns[row, :n], data[trial].features[t]
+            one = draw(request(EVEN, predictor.priors(f), epsilon=1), x, uniforms[t, trial][None] * 2.0**-53)[0]
+            own_values = np.rint(one / own.resolution) * own.resolution if own.tied else one
             np.testing.assert_allclose(values[trial], own_values, rtol=1e-9, atol=1e-9)
             predictor.observe(f, own_values)
             if predictor.private:
                 predictor.learn(f, x)
         together.observe(features, values)
         if together.private:
-            together.learn_intervals(features, *(np.broadcast_to(end, (3, 9)) for end in day.intervals()))
+            together.learn_intervals(features, *(np.broadcast_to(end, (3, 9)) for end in day.intervals(EVEN)))
     assert release.slow <= 3 * count * (method == "uniform")
-
-
-class Fixed:
-    """A generator that gives the integers that it was made with."""
-
-    def __init__(self, integers: Any) -> None:
-        self._given = integers
-
-    def integers(self, *_: Any) -> Any:
-        return self._given
 
 
 def test_cells_do_not_depend_on_what_else_is_run() -> None:
     cell = experiments.Cell("synthetic_noisy", "prox", 0.5, days=8, trials=2)
     assert np.array_equal(experiments.run_cell(cell), experiments.run_cell(cell))
+    for method in ("prox", "cauchy", "dp"):
+        alone = experiments.run_cell(replace(cell, method=method))
+        lockstep = experiments.run_cells(replace(cell, method=method), [0.1, 0.5, 2.0])
+        assert np.array_equal(lockstep[1], alone)
     sparse = experiments.run_cell(replace(cell, method="cauchy", every=3))
     assert np.array_equal(np.flatnonzero(sparse[:, 0] >= 0), [0, 3, 6])
 
@@ -606,7 +523,7 @@ def test_cells_do_not_depend_on_what_else_is_run() -> None:
 def test_steps_of_private_learning_come_from_public_numbers() -> None:
     """The step sizes give the noise of the last day the wander asked for."""
     options = Private(wander=(0.3, 0.05)).options(0.5, 200)
-    learner = DPLearned(experiments.QUANTILES, **LEARNT, **options)
+    learner = DPLearned(EVEN, **LEARNT, **options)
     end = math.sqrt(square_root_variances(200)[-1])
     found = [step * learner._noise(part) * end for part, step in enumerate(options["step"])]
     np.testing.assert_allclose(found, [0.3, 0.05], rtol=1e-6)

@@ -1,7 +1,7 @@
 """Sequential release over time and against epsilon (Figs. `timeplots`, `online-logepsplots`, `worldnews-logepsplots`).
 
-Trials run in lockstep: one predictor holds the state of all of them. Every release is that of `pq.release`, from the
-uniforms of a stream that the cell's name gives, through the quick way of `pq.sequential.fast`.
+Trials and budgets run in lockstep: one predictor holds the state of all of them. Every release is that of `pq.release`,
+from the uniforms of a stream that the cell's name gives.
 
     python -m pq.experiments.sequential TASK [--days N] [--trials N] [--log-epsilons ...] [--methods ...]
 
@@ -11,9 +11,9 @@ keeps finished cells in `runs/` and writes two small tables to `results/sequenti
 from __future__ import annotations
 
 import csv
-import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -23,22 +23,17 @@ import numpy.typing as npt
 from tqdm import tqdm
 
 from pq.cells import Points
+from pq.compiled import lanes
+from pq.compiled.encode import Tables, encode
 from pq.exact import budget_fraction
-from pq.experiments.sequential_tasks import METHODS, QUANTILES, TASKS, Private, Task, make_predictor
-from pq.experiments.static import stream
+from pq.experiments.lane_gaps import lane_max_gaps
+from pq.experiments.sequential_tasks import METHODS, TASKS, Private, Task, make_predictor
+from pq.experiments.static import even_quantiles, stream
 from pq.experiments.table import Row, mean_and_error
-from pq.priors import Cauchy, Laplace, Prior
-from pq.release import Request, _run
+from pq.plan import plan_for
+from pq.priors import Laplace, Prior
+from pq.release import Request, walked
 from pq.sequential import DPLearned, Predictor, PrivatePredictor
-from pq.sequential.fast import (
-    LaplaceLaw,
-    MixedLaw,
-    OneLaw,
-    Walker,
-    cell_log_masses,
-    law_of,
-    mixed_log_mass,
-)
 from pq.sequential.predictors import LaplacePredictor
 
 FloatArray = npt.NDArray[np.float64]
@@ -62,6 +57,7 @@ class Cell:
     trials: int = BLOCK
     every: int = 1
     seed: int = 0
+    m: int = 9
 
 
 class Day:
@@ -70,92 +66,91 @@ class Day:
     def __init__(self, records: Sequence[FloatArray], task: Task, rng: np.random.Generator) -> None:
         self.records, self.task = records, task
         seen = [np.sort(x + task.resolution * (rng.random(len(x)) - 0.5)) for x in records] if task.tied else records
-        self.sizes = np.array([len(x) for x in seen])
-        self.edges = np.full((len(seen), int(self.sizes.max()) + 2), np.inf)
-        self.edges[:, 0] = -np.inf
-        for row, x in zip(self.edges, seen, strict=True):
-            row[1 : len(x) + 1] = x
+        self.sizes = np.array([len(x) for x in records])
+        self.columns = _padded(seen, self.sizes)
+        self._as_they_are = _padded(records, self.sizes) if task.tied else self.columns
 
-    def intervals(self) -> tuple[FloatArray, FloatArray]:
+    def targets(self, quantiles: Sequence[Fraction]) -> npt.NDArray[np.int64]:
+        """The ranks `floor(q n)`, (trials or 1, m)."""
+        sizes = self.sizes[:, None]
+        return sizes * [q.numerator for q in quantiles] // np.array([q.denominator for q in quantiles])
+
+    def intervals(self, quantiles: Sequence[Fraction]) -> tuple[FloatArray, FloatArray]:
         """Ends of the optimal intervals, (trials or 1, m)."""
-        ranks = np.array([[q.numerator * n // q.denominator for q in QUANTILES] for n in self.sizes.tolist()])
-        rows = np.arange(len(ranks))[:, None]
-        return self.edges[rows, ranks], self.edges[rows, ranks + 1]
+        ranks, rows = self.targets(quantiles), np.arange(len(self.sizes))[:, None]
+        ends = np.pad(self.columns, ((0, 0), (1, 1)), constant_values=((0, 0), (-np.inf, np.inf)))
+        return ends[rows, ranks], ends[rows, ranks + 1]
 
-    def max_gaps(self, values: FloatArray) -> npt.NDArray[np.int64]:
-        """Largest gaps (trials,) of released values (trials, m) on the records as they are (`eq:gap`; see `pq.gap`)."""
-        out = np.empty(len(values), dtype=np.int64)
-        for k, row in enumerate(values):
-            x = self.records[k % len(self.records)]
-            targets = np.array([q.numerator * len(x) // q.denominator for q in QUANTILES])
-            below, most = np.searchsorted(x, row, side="left"), np.searchsorted(x, row, side="right")
-            high = np.where(most - below > 1, most, below)
-            out[k] = int(np.max(np.maximum(np.maximum(below - targets, targets - high), 0)))
-        return out
+    def max_gaps(self, values: FloatArray, quantiles: Sequence[Fraction]) -> npt.NDArray[np.int64]:
+        """Largest gaps (lanes,) of released values (lanes, m) on the records as they are (`eq:gap`; see `pq.gap`)."""
+        return lane_max_gaps(self._as_they_are, self.sizes, self.targets(quantiles), np.ascontiguousarray(values))
+
+
+def _padded(columns: Sequence[FloatArray], sizes: npt.NDArray[np.int64]) -> FloatArray:
+    out = np.full((len(columns), int(sizes.max())), np.inf)
+    for row, x in zip(out, columns, strict=True):
+        row[: len(x)] = x
+    return out
 
 
 class Releaser:
-    """Releases of all trials of a day, each with its own priors and uniforms."""
+    """Releases of all lanes of a day, each with its own priors and uniforms: lane e * trials + t has the data of trial
+    t and the budget number e."""
 
-    def __init__(self, epsilon: Any, trials: int, rng: np.random.Generator) -> None:
-        options: dict[str, Any] = {"adjacency": "add-remove", "calibration": "sharp", "arity": 2, "budget_power": 0.0}
-        options |= {"adaptation": "conditional", "grid": None, "on_nan": "drop", "max_contributions": 1}
-        self.request = Request.of(QUANTILES, epsilon=epsilon, priors=Cauchy(0.0, 1.0), **options)
-        self.walker, self.trials, self.rng = Walker(self.request.plan), trials, rng
+    def __init__(
+        self, epsilons: Sequence[Any], trials: int, streams: Sequence[np.random.Generator], quantiles: Any
+    ) -> None:
+        fixed: tuple[Any, ...] = 1, "add-remove", "sharp", 2, 0.0
+        self.plans = [plan_for(quantiles, epsilon, *fixed) for epsilon in epsilons]
+        self.trials, self.streams = trials, streams
+        assert self.plans[0].arrays is not None
+        rates = [plan.arrays.rates for plan in self.plans if plan.arrays is not None]
+        self.rates = np.repeat(np.array(rates), trials, axis=0)
         self.slow = 0  # releases that took the long way
 
     def __call__(self, day: Day, predictor: Predictor, features: FloatArray) -> FloatArray:
-        uniforms = (self.rng.integers(1, 2**53, (self.trials, len(QUANTILES), 2)) * 2.0**-53).tolist()
-        with np.errstate(all="ignore"):
-            values = self._draw(day, predictor, features, uniforms)
+        shape = (self.trials, len(self.plans[0].distinct), 2)
+        uniforms = np.concatenate([rng.integers(1, 2**53, shape) for rng in self.streams]) * 2.0**-53
+        parts, counts = tables(predictor, features)
+        result = lanes.run(
+            self.plans[0], "conditional", day.columns, day.sizes, parts, counts, uniforms, rates=self.rates
+        )
+        assert result is not None
+        values, failed = result
+        for lane in np.flatnonzero(failed):
+            values[lane] = self._long_way(day, predictor, features, int(lane), uniforms[lane])
+        self.slow += int(failed.sum())
         return np.asarray(np.rint(values / day.task.resolution) * day.task.resolution if day.task.tied else values)
 
-    def _draw(self, day: Day, predictor: Predictor, features: FloatArray, uniforms: Any) -> FloatArray:
-        masses, laws = _masses(day, predictor, features)
-        values = np.empty((self.trials, len(QUANTILES)))
-        for k in range(self.trials):
-            row = k % len(day.edges)
-            n = int(day.sizes[row])
-            edges, mass = day.edges[row, : n + 2], masses[k % len(masses)][:, : n + 1]
-            try:
-                values[k] = self.walker.outputs(edges, mass, laws[k % len(laws)], uniforms[k])
-            except (ArithmeticError, ValueError):
-                values[k] = self._long_way(edges[1:-1], predictor, features, k, uniforms[k])
-                self.slow += 1
-        return values
-
-    def _long_way(self, x: FloatArray, predictor: Predictor, features: FloatArray, k: int, uniforms: Any) -> Any:
-        request = self.request
-        same = request.step, request.on_nan, request.max_contributions
-        priors = tuple(_priors(predictor, features, k))
-        return _run(Request(request.plan, priors, request.adaptation, *same), Points(x), uniforms)
+    def _long_way(self, day: Day, predictor: Predictor, features: FloatArray, lane: int, uniforms: FloatArray) -> Any:
+        row = lane % len(day.sizes)
+        priors = tuple(_priors(predictor, features, lane))
+        request = Request(self.plans[lane // self.trials], priors, "conditional", None, "drop", 1)
+        with np.errstate(all="ignore"):
+            return walked(request, Points(day.columns[row, : day.sizes[row]]), uniforms.tolist())
 
 
-def _priors(predictor: Predictor, features: FloatArray, k: int) -> list[Prior]:
+def _priors(predictor: Predictor, features: FloatArray, lane: int) -> list[Prior]:
     if not isinstance(predictor, LaplacePredictor):
         return predictor.priors(features)
     loc, scale = predictor.laplaces(features)
-    each: list[Prior] = [Laplace(float(a), float(b)) for a, b in zip(loc[k], scale[k], strict=True)]
+    each: list[Prior] = [Laplace(float(a), float(b)) for a, b in zip(loc[lane], scale[lane], strict=True)]
     return each if predictor.robust is None else [p.mix(predictor.robust, predictor.robust_weight) for p in each]
 
 
-def _masses(day: Day, predictor: Predictor, features: FloatArray) -> tuple[Sequence[FloatArray], list[list[OneLaw]]]:
-    """Log masses of the cells (m, cells) and the scalar laws of each trial, or of one that stands for all."""
+def tables(predictor: Predictor, features: FloatArray) -> Tables:
+    """What `pq.compiled.lanes.run` takes as priors: of all lanes, or one for all."""
     if not isinstance(predictor, LaplacePredictor):
-        priors = predictor.priors(features)
-        laws: list[Any] = [law_of(prior) for prior in priors]
-        return [cell_log_masses(edges, priors) for edges in day.edges], [laws]
+        table = encode(predictor.priors(features))
+        assert table is not None
+        return table[0][None], table[1][None]
     loc, scale = predictor.laplaces(features)
-    robust, weight = predictor.robust, predictor.robust_weight
-    other = None if robust is None else robust.log_mass(day.edges[:, :-1], day.edges[:, 1:])[:, None, :]
-    masses = mixed_log_mass(day.edges[:, None, :], loc, scale, other, weight)
-    rows = zip(loc.tolist(), scale.tolist(), strict=True)
-    pure = [[LaplaceLaw(a, b) for a, b in zip(*row, strict=True)] for row in rows]
-    tail: Any = None if robust is None else law_of(robust)
-    if tail is None:
-        return list(masses), [list(row) for row in pure]
-    logs = math.log(1.0 - weight), math.log(weight)
-    return list(masses), [[MixedLaw(law, tail, *logs) for law in row] for row in pure]
+    one = Laplace(0.0, 1.0)
+    table = encode([one if predictor.robust is None else one.mix(predictor.robust, predictor.robust_weight)])
+    assert table is not None
+    parts = np.tile(table[0], (*loc.shape, 1, 1))
+    parts[:, :, 0, 1], parts[:, :, 0, 2] = loc, scale
+    return parts, np.full(loc.shape, table[1][0])
 
 
 def run_cell(cell: Cell, *, private: Private | None = None, progress: bool = False) -> npt.NDArray[np.int32]:
@@ -166,34 +161,46 @@ def run_cell(cell: Cell, *, private: Private | None = None, progress: bool = Fal
     >>> run_cell(Cell("synthetic", "prox", 1.0, days=5, trials=2)).shape
     (5, 2)
     """
+    return run_cells(cell, [cell.epsilon], private=private, progress=progress)[0]
+
+
+def run_cells(
+    cell: Cell, epsilons: Sequence[float], *, private: Private | None = None, progress: bool = False
+) -> list[npt.NDArray[np.int32]]:
+    """`run_cell` for a cell with each of some budgets in turn: the same numbers, in a fraction of the time."""
     if cell.task not in TASKS:
         raise ValueError(f"task must be among {', '.join(TASKS)}, got {cell.task!r}")
-    task, own = TASKS[cell.task], private or Private()
+    if cell.method == "dp" and len(epsilons) > 1:  # step sizes and noise depend on the budget
+        return [run_cells(cell, [epsilon], private=private, progress=progress)[0] for epsilon in epsilons]
+    task, own, quantiles = TASKS[cell.task], private or Private(), even_quantiles(cell.m)
     trials = range(cell.first_trial, cell.first_trial + cell.trials)
     data = [task.load(cell.days, trial, cell.seed) for trial in ([0] if task.shared else trials)]
     days, dimension = len(data[0]), data[0].features.shape[1]
-    name = (cell.task, cell.method, cell.epsilon, days, cell.first_trial)
-    noise, places = stream(cell.seed, "noise", *name), stream(cell.seed, "places", cell.task, cell.first_trial)
-    learning = stream(cell.seed, "learning", *name)
-    predictor = make_predictor(cell.method, task, dimension, days, cell.trials, cell.epsilon, learning, own)
-    budget = budget_fraction(cell.epsilon)
-    if isinstance(predictor, DPLearned):
-        budget -= predictor.epsilon
-    release = Releaser(budget, cell.trials, noise)
-    out = np.full((days, cell.trials), -1, dtype=np.int32)
+    names = [(cell.task, cell.method, epsilon, days, cell.first_trial, cell.m) for epsilon in epsilons]
+    copies = cell.trials * len(epsilons)
+    learning = stream(cell.seed, "learning", *names[0])
+    predictor = make_predictor(
+        cell.method, task, dimension, days, copies, epsilons[0], learning, own, quantiles=quantiles
+    )
+    spent = predictor.epsilon if isinstance(predictor, DPLearned) else 0
+    budgets = [budget_fraction(epsilon) - spent for epsilon in epsilons]
+    release = Releaser(budgets, cell.trials, [stream(cell.seed, "noise", *name) for name in names], quantiles)
+    places = stream(cell.seed, "places", cell.task, cell.first_trial)
+    out = np.full((days, copies), -1, dtype=np.int32)
     every = 1 if cell.method.startswith("pr") else cell.every
-    for t in tqdm(range(days), disable=not progress, unit="day", desc=f"{cell.method} {cell.epsilon:.3g}"):
+    for t in tqdm(range(days), disable=not progress, unit="day", desc=cell.method):
         day = Day([sequence.datasets[t] for sequence in data], task, places)
-        features = data[0].features[t] if task.shared else np.stack([s.features[t] for s in data])
+        features = data[0].features[t]
+        if not task.shared and isinstance(predictor, LaplacePredictor):
+            features = np.tile([sequence.features[t] for sequence in data], (len(epsilons), 1))
         if t % every == 0:
             values = release(day, predictor, features)
-            out[t] = day.max_gaps(values)
+            out[t] = day.max_gaps(values, quantiles)
             predictor.observe(features, values)
         if isinstance(predictor, PrivatePredictor):
-            low, high = day.intervals()
-            shape = (cell.trials, len(QUANTILES))
-            predictor.learn_intervals(features, np.broadcast_to(low, shape), np.broadcast_to(high, shape))  # type: ignore[attr-defined]
-    return out
+            low, high = (np.tile(end, (copies // len(end), 1)) for end in day.intervals(quantiles))
+            predictor.learn_intervals(features, low, high)  # type: ignore[attr-defined]
+    return np.split(out, len(epsilons), axis=1)
 
 
 def smoothed(gaps: npt.NDArray[np.int32], bins: int = BINS) -> list[Row]:

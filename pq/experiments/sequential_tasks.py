@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -83,6 +84,11 @@ def _synthetic(noise: float, default: int) -> Callable[[int | None, int, int], D
     return load
 
 
+@cache
+def _comments() -> DatasetSequence:
+    return pq.datasets.bbc()
+
+
 TASKS: dict[str, Task] = {
     "synthetic": Task(
         "Synthetic, noiseless", "", _synthetic(0.0, 100_000), False, 0, 1, lambda q: -100, lambda q: 100, 0.01, False
@@ -141,6 +147,18 @@ TASKS: dict[str, Task] = {
         True,
         nonnegative=True,
     ),
+    "bbc": Task(
+        "BBC: comments by article",
+        "Flesch reading ease",
+        lambda days, trial, seed: first_days(_comments(), days),
+        True,
+        50,
+        10,
+        lambda q: -100 - 100 / (1 - q),
+        lambda q: 100 + 100 * q,
+        0.01,
+        True,
+    ),
     "worldnews": Task(
         "worldnews headlines by week",
         "Flesch reading ease",
@@ -197,7 +215,15 @@ class Private:
 
 
 def make_predictor(
-    method: str, task: Task, dimension: int, days: int, copies: int | None, epsilon: float, rng: Any, private: Private
+    method: str,
+    task: Task,
+    dimension: int,
+    days: int,
+    copies: int | None,
+    epsilon: float,
+    rng: Any,
+    private: Private,
+    quantiles: Sequence[Fraction] = tuple(QUANTILES),
 ) -> Predictor:
     """The predictor of a method for that many trials in lockstep; `epsilon` is the budget of a data set.
 
@@ -209,18 +235,18 @@ def make_predictor(
         raise ValueError(f"methods must be among {', '.join(METHODS)}, got {method!r}")
     match method:
         case "uniform":
-            return Static(task.uniform(QUANTILES), QUANTILES)
+            return Static(task.uniform(quantiles), quantiles)
         case "cauchy":
-            return Static(pq.Cauchy(task.loc, task.scale), QUANTILES)
+            return Static(pq.Cauchy(task.loc, task.scale), quantiles)
         case "half_cauchy":
-            return Static(pq.HalfCauchy(task.loc or task.scale), QUANTILES)
+            return Static(pq.HalfCauchy(task.loc or task.scale), quantiles)
     robust = None if method.endswith("_plain") else task.robust
     options: dict[str, Any] = {"loc": task.loc, "scale": task.scale, "robust": robust, "copies": copies}
     if method.startswith("prev"):
-        return PubPrev(QUANTILES, **options)
+        return PubPrev(quantiles, **options)
     options |= {"resolution": task.resolution, "dimension": dimension}
     if method.startswith("prox"):
-        return PubProx(QUANTILES, **options)
+        return PubProx(quantiles, **options)
     if method == "open":
-        return NonPrivate(QUANTILES, **options)
-    return DPLearned(QUANTILES, rng=rng, **private.options(epsilon, days), **options)
+        return NonPrivate(quantiles, **options)
+    return DPLearned(quantiles, rng=rng, **private.options(epsilon, days), **options)

@@ -16,11 +16,10 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from pq.column import OnNan
+from pq.column import OnNan, sorted_values
 from pq.exact import budget_fraction
 from pq.learners import COCOB, DPFTRL, private_noise_std
 from pq.losses import laplace_interval_fast
-from pq.sequential.fast import records_of
 from pq.sequential.predictors import FloatArray, LaplacePredictor, PrivatePredictor, Standardise
 
 _SHARPEST = 4.0  # a scale of a quarter of the resolution puts 86% of the prior on one value of the data
@@ -109,7 +108,7 @@ def optimal_interval(x: Any, quantiles: tuple[Fraction, ...], on_nan: str = "dro
     >>> optimal_interval([3.0, 1.0, 2.0], (Fraction(1, 2),))
     (array([1.]), array([2.]))
     """
-    ends = np.concatenate([[-np.inf], records_of(x, on_nan), [np.inf]])
+    ends = np.concatenate([[-np.inf], sorted_values(x, on_nan), [np.inf]])
     n = len(ends) - 2
     ranks = np.array([q.numerator * n // q.denominator for q in quantiles])
     return ends[ranks], ends[ranks + 1]

@@ -26,8 +26,7 @@ from pq.exact import Number, budget_fraction, quantile_fractions
 from pq.ledger import Ledger
 from pq.priors import Cauchy, Prior
 from pq.privacy import check_choice
-from pq.release import Release, Request, release
-from pq.sequential.fast import Walker, release_one
+from pq.release import Release, Request, fulfil, release
 from pq.sequential.guarantee import Guarantee, zcdp_total
 from pq.sequential.predictors import Predictor, PrivatePredictor
 
@@ -100,7 +99,6 @@ class Session:
         self._request = Request.of(
             quantiles, epsilon=self.release_epsilon, priors=Cauchy(0.0, 1.0), **(_OPTIONS | options)
         )
-        self._walker = Walker(self._request.plan) if self._request.plan.arity == 2 else None
 
     def _release_budget(self) -> Fraction | float:
         if math.isinf(self.learning_epsilon):
@@ -116,7 +114,7 @@ class Session:
         known = np.array(features, dtype=np.float64)
         request = _with_priors(self._request, self.predictor.priors(known))
         self._charge()
-        released = release_one(request, x, self._rng, self._walker)
+        released = fulfil(request, x, self._rng)
         self.count += 1
         self.predictor.observe(known, released.values)
         if isinstance(self.predictor, PrivatePredictor):

@@ -1,0 +1,283 @@
+"""Priors in scalar arithmetic, compiled: masses, their logarithms, and points at a share of a mass (Section 3.1).
+
+A prior is here a table of parts, rows `(kind, loc, scale, weight)`, of which it is the weighted sum; see
+`pq.compiled.encode`. The forms are those of `pq._special` where numbers are moderate: no difference of two values of a
+distribution function, small widths by series or expm1. Beyond their range a mass comes out as zero or NaN, and the
+caller leaves the work to `pq.exponential`.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+UNIFORM, CAUCHY, HALF_CAUCHY, LAPLACE, NORMAL = 0, 1, 2, 3, 4  # loc and scale of a uniform part are its two ends
+
+LOG_2 = math.log(2.0)
+LOG_PI = math.log(math.pi)
+SQRT_HALF = math.sqrt(0.5)
+DENSITY_0 = 1.0 / math.sqrt(2.0 * math.pi)
+BELOW_ONE = math.nextafter(1.0, 0.0)
+LARGEST = float(np.finfo(np.float64).max)
+
+
+# Kept on disk; free for threads; division by zero gives infinity, as in numpy.
+OPTIONS: dict[str, Any] = {"cache": True, "nogil": True, "error_model": "numpy"}
+
+
+def compiled(function: Any) -> Any:
+    """Compile a function when it is first called."""
+    return njit(**OPTIONS)(function)
+
+
+@compiled
+def _angle(x: float, y: float, width: float) -> float:
+    """The angle under which (x, y], of that width, is seen from a point one above the origin."""
+    if math.isinf(x) or math.isinf(y):
+        if math.isinf(x) and math.isinf(y):
+            return math.pi
+        return math.atan2(1.0, x) if math.isinf(y) else math.atan2(1.0, -y)
+    side = 1.0 + x * y
+    t = width / side
+    if side > 0.0 and t < 0.01:
+        s = t * t
+        return t * (1.0 - s * (1.0 / 3.0 - s * (0.2 - s * (1.0 / 7.0 - s / 9.0))))
+    return math.atan2(width, side)
+
+
+@compiled
+def _one_minus_exp(width: float) -> float:
+    """1 - exp(-width), for any width at least 0."""
+    if width < 1e-3:
+        return width * (1.0 - width * (0.5 - width * (1.0 / 6.0 - width * (1.0 / 24.0 - width / 120.0))))
+    return -math.expm1(-width)
+
+
+@compiled
+def _normal_mass(x: float, y: float, width: float) -> float:
+    middle, half = 0.5 * (x + y), 0.5 * width
+    p, h = middle * half, half * half
+    p *= p
+    if p <= 0.0064 and h <= 0.0025:  # Hermite series about the middle
+        series = (1 / 5040) * (p * (p * (p - 15.0 * h) + 45.0 * h * h) - 15.0 * h * h * h)
+        series += (1 / 120) * (p * (p - 6.0 * h) + 3.0 * h * h) + (1 / 6) * (p - h) + 1.0
+        return DENSITY_0 * width * series * math.exp(-0.5 * middle * middle)
+    if x >= 0.0:
+        return 0.5 * (math.erfc(SQRT_HALF * x) - math.erfc(SQRT_HALF * y))
+    if y <= 0.0:
+        return 0.5 * (math.erfc(-SQRT_HALF * y) - math.erfc(-SQRT_HALF * x))
+    return 0.5 * (math.erf(SQRT_HALF * y) - math.erf(SQRT_HALF * x))
+
+
+@compiled
+def part_mass(kind: float, loc: float, scale: float, a: float, b: float) -> float:
+    """Mass of (a, b] under one part, whose weight is not counted."""
+    if kind == UNIFORM:
+        width = min(b, scale) - max(a, loc)
+        return width / (scale - loc) if width > 0.0 else 0.0
+    if kind == HALF_CAUCHY:
+        a = max(a, loc)
+    if not b > a:
+        return 0.0
+    x, y, width = (a - loc) / scale, (b - loc) / scale, (b - a) / scale
+    if kind == CAUCHY:
+        return _angle(x, y, width) / math.pi
+    if kind == HALF_CAUCHY:
+        return 2.0 * _angle(x, y, width) / math.pi
+    if kind == NORMAL:
+        return _normal_mass(x, y, width)
+    if x >= 0.0 or y <= 0.0:
+        return 0.5 * math.exp(-max(x, -y)) * _one_minus_exp(width)
+    return 0.5 * (_one_minus_exp(-x) + _one_minus_exp(y))
+
+
+@compiled
+def part_log_mass(kind: float, loc: float, scale: float, a: float, b: float) -> float:
+    """Log mass of (a, b] under one part, also where the mass is too small for a float."""
+    if kind == LAPLACE and b > a:
+        x, y = (a - loc) / scale, (b - loc) / scale
+        if x >= 0.0 or y <= 0.0:
+            return math.log(_one_minus_exp((b - a) / scale)) - max(x, -y) - LOG_2
+    mass = part_mass(kind, loc, scale, a, b)
+    return math.log(mass) if mass > 0.0 else -math.inf
+
+
+@compiled
+def mass(parts: Any, a: float, b: float) -> float:
+    """Mass of (a, b] under a prior."""
+    total = 0.0
+    for k in range(parts.shape[0]):
+        total += parts[k, 3] * part_mass(parts[k, 0], parts[k, 1], parts[k, 2], a, b)
+    return total
+
+
+@compiled
+def log_mass(parts: Any, a: float, b: float) -> float:
+    """Log mass of (a, b] under a prior."""
+    total = -math.inf
+    for k in range(parts.shape[0]):
+        if parts[k, 3] > 0.0:
+            one = math.log(parts[k, 3]) + part_log_mass(parts[k, 0], parts[k, 1], parts[k, 2], a, b)
+            if one > -math.inf:
+                top = max(one, total)
+                total = top + math.log(math.exp(one - top) + math.exp(total - top))
+    return total
+
+
+@compiled
+def _add_cauchy(loc: float, scale: float, weight: float, edges: Any, out: Any) -> None:
+    unit, weight = 1.0 / scale, weight / math.pi
+    x = (edges[0] - loc) * unit
+    for i in range(out.size):
+        y, width = (edges[i + 1] - loc) * unit, (edges[i + 1] - edges[i]) * unit
+        t = width / (1.0 + x * y)
+        if 0.0 <= t < 0.01:
+            s = t * t
+            out[i] += weight * t * (1.0 - s * (1.0 / 3.0 - s * (0.2 - s * (1.0 / 7.0 - s / 9.0))))
+        elif width > 0.0:
+            out[i] += weight * _angle(x, y, width)
+        x = y
+
+
+@compiled
+def _add_laplace(loc: float, scale: float, weight: float, edges: Any, out: Any) -> None:
+    unit, weight = 1.0 / scale, 0.5 * weight
+    x = (edges[0] - loc) * unit
+    for i in range(out.size):
+        y, width = (edges[i + 1] - loc) * unit, (edges[i + 1] - edges[i]) * unit
+        if width > 0.0:
+            if x >= 0.0 or y <= 0.0:
+                out[i] += weight * math.exp(-max(x, -y)) * _one_minus_exp(width)
+            else:
+                out[i] += weight * (_one_minus_exp(-x) + _one_minus_exp(y))
+        x = y
+
+
+@compiled
+def add_cell_masses(parts: Any, edges: Any, out: Any) -> None:
+    """Put the masses of the cells between neighbouring edges into `out`: the inner loop of a release."""
+    out[:] = 0.0
+    for k in range(parts.shape[0]):
+        kind, loc, scale, weight = parts[k, 0], parts[k, 1], parts[k, 2], parts[k, 3]
+        if kind == CAUCHY:
+            _add_cauchy(loc, scale, weight, edges, out)
+        elif kind == LAPLACE:
+            _add_laplace(loc, scale, weight, edges, out)
+        else:
+            for i in range(out.size):
+                out[i] += weight * part_mass(kind, loc, scale, edges[i], edges[i + 1])
+
+
+@compiled
+def _uniform_point(a: float, b: float, u: float) -> float:
+    return a + u * (b - a) if u < 0.5 else b - (1.0 - u) * (b - a)
+
+
+@compiled
+def _exponential_point(width: float, u: float) -> float:
+    """The point at share u of the unit exponential law on [0, width]."""
+    if width < 1e-17:
+        return u * width
+    return -math.log1p(-u * _one_minus_exp(width)) if u < 0.5 else -math.log((1.0 - u) + u * math.exp(-width))
+
+
+@compiled
+def _laplace_point(loc: float, scale: float, a: float, b: float, u: float) -> float:
+    x, y, width = (a - loc) / scale, (b - loc) / scale, (b - a) / scale
+    if x >= 0.0:
+        return a + scale * _exponential_point(width, u)
+    if y <= 0.0:
+        return b - scale * _exponential_point(width, 1.0 - u)
+    left, right = _one_minus_exp(-x), _one_minus_exp(y)  # twice the masses on either side of the location
+    if u * (left + right) < left:
+        return loc + scale * math.log(math.exp(x) + u * (left + right))
+    return loc - scale * math.log(math.exp(-y) + (1.0 - u) * (left + right))
+
+
+@compiled
+def _cauchy_point(loc: float, scale: float, a: float, b: float, u: float) -> float:
+    x, y = (a - loc) / scale, (b - loc) / scale
+    total, start, unit, v = _angle(x, y, (b - a) / scale), a, scale, 1.0 - u
+    if x + y < 0.0:  # mirror, so that angles are measured from the nearer end of the line
+        x, y, start, unit, u, v = -y, -x, b, -scale, v, u
+    if x > -1.0 and u * total < 0.5 * math.atan2(1.0, x):  # an offset from the near end keeps its digits
+        tangent = math.tan(u * total)
+        return start + unit * (1.0 + x * x) * tangent / (1.0 - x * tangent)
+    angle = math.atan2(1.0, y) + v * total
+    if angle < 0.5 * math.pi:
+        return loc + unit / math.tan(angle)
+    return loc - unit / math.tan(math.atan2(1.0, -x) + u * total)
+
+
+@compiled
+def _normal_point(loc: float, scale: float, a: float, b: float, u: float) -> float:
+    """By bisection on the share of the mass, measured from the end that is nearer to the point."""
+    low, high = max((a - loc) / scale, -40.0), min((b - loc) / scale, 40.0)
+    start, stop = low, high
+    whole = _normal_mass(start, stop, stop - start)
+    for _ in range(200):
+        middle = 0.5 * (low + high)
+        if not low < middle < high:
+            break
+        if u < 0.5:
+            left = _normal_mass(start, middle, middle - start) < u * whole
+        else:
+            left = _normal_mass(middle, stop, stop - middle) > (1.0 - u) * whole
+        if left:
+            low = middle
+        else:
+            high = middle
+    return loc + scale * high
+
+
+@compiled
+def part_point(kind: float, loc: float, scale: float, a: float, b: float, u: float) -> float:
+    """The point at share u of the mass of (a, b] under one part, which has some there."""
+    if kind == UNIFORM:
+        a, b = max(a, loc), min(b, scale)
+        return min(max(_uniform_point(a, b, u), a), b)
+    if kind == HALF_CAUCHY:
+        a = max(a, loc)
+    if kind == LAPLACE:
+        o = _laplace_point(loc, scale, a, b, u)
+    elif kind == NORMAL:
+        o = _normal_point(loc, scale, a, b, u)
+    else:
+        o = _cauchy_point(loc, scale, a, b, u)
+    return min(max(o, a), b)
+
+
+@compiled
+def point(parts: Any, a: float, b: float, u: float) -> float:
+    """The point of (a, b] that u in (0, 1) stands for; NaN where the prior has no mass there.
+
+    A mixture first takes a part by u, in proportion to its mass in the interval, then what remains of u for the place.
+    """
+    count = parts.shape[0]
+    if count == 1:
+        return part_point(parts[0, 0], parts[0, 1], parts[0, 2], a, b, u)
+    top = -math.inf
+    logs = np.empty(count)
+    for k in range(count):
+        logs[k] = math.log(parts[k, 3]) + part_log_mass(parts[k, 0], parts[k, 1], parts[k, 2], a, b)
+        top = max(top, logs[k])
+    if not top > -math.inf:
+        return math.nan
+    total = 0.0
+    last = 0
+    for k in range(count):
+        logs[k] = math.exp(logs[k] - top)
+        total += logs[k]
+        if logs[k] > 0.0:
+            last = k
+    scaled, before = u * total, 0.0
+    for k in range(last + 1):
+        share = logs[k]
+        if share > 0.0 and (scaled < before + share or k == last):
+            rest = min(max((scaled - before) / share, 0.0), BELOW_ONE)
+            return part_point(parts[k, 0], parts[k, 1], parts[k, 2], a, b, rest)
+        before += share
+    return math.nan
