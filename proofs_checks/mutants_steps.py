@@ -1,0 +1,149 @@
+"""Broken statements that the checks of proof steps, of the text's sentences and of private learning must reject.
+
+Where the paper's own statement is false it is among the mutants: that the check rejects it is the counterexample.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import date
+from fractions import Fraction
+from functools import partial
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from flint import arb
+
+from pq.bounds import learning as bounds
+from pq.bounds import lem_empirical_quantiles, thm_binary
+from proofs_checks import private_learning, public_steps
+from proofs_checks.compounding import golden
+from proofs_checks.exact import Algorithm, Grid, log_ball
+
+F = Fraction
+
+
+def _uniform_in_cell(density: Any, cell: tuple[Fraction, Fraction], part: tuple[Fraction, Fraction]) -> Fraction:
+    """Place in the cell by length, not by the prior."""
+    return (part[1] - part[0]) / (cell[1] - cell[0])
+
+
+def _original(data: Grid, algorithm: Algorithm) -> set[Fraction]:
+    """m over the harmonic mean with the original priors, which no run changes."""
+    return {algorithm.inverse_psi_sum(data)}
+
+
+def _wrong_half(density: Any, cell: Any, part: Any) -> Fraction:
+    """All of the cell's mass in every part."""
+    return F(1)
+
+
+def _one_loss(laws: Any, mine: Any, best: Any) -> Fraction:
+    """The integrals with one of the two losses."""
+    return sum(
+        (
+            u * abs(p - r)
+            for one, two in pairwise(laws)
+            for u, p, r in zip(best, one, two, strict=True)
+        ),
+        F(0),
+    )
+
+
+def _cauchy_like(x: Any) -> Any:
+    """A function of location and scale whose level sets are not convex: two bumps."""
+    return max(1 / (1 + (x[0] - 3) ** 2), 1 / (1 + (x[0] + 3) ** 2))
+
+
+def _clip_and_scale(gradient: np.ndarray, eta: float, m: int, floor: float) -> np.ndarray:
+    """The floor first, then the scale."""
+    point = np.maximum(private_learning.plain(gradient, eta, m, floor), floor)
+    return point / point.sum()
+
+
+def _without_m(gradient: np.ndarray, eta: float, m: int, floor: float) -> np.ndarray:
+    """The rate eta, not eta/m."""
+    return private_learning.floored(gradient, eta, 1, floor)
+
+
+def _one_lipschitz(epsilon: Any, delta: Any) -> Any:
+    """The noise in the printed regret: sensitivity of one Lipschitz constant."""
+    return private_learning.printed_runs(epsilon, delta) / 2
+
+
+def _printed(function: Callable[..., Any]) -> Callable[..., Any]:
+    return partial(function, version="paper")
+
+
+def _slower(steps: int, **named: Any) -> float:
+    """An average regret that does not fall like 1/sqrt(T)."""
+    return bounds.thm_sequential(steps, **named) * steps**0.25
+
+
+MUTANTS: dict[str, list[Any]] = {
+    "private_learning:check_regret_privacy": [F(1), F(8, 5), F(9, 4)],
+    "private_learning:check_sequential_privacy": [private_learning.printed_runs, _one_lipschitz],
+    "private_learning:check_joint_runs": [F(4), F(5, 2)],
+    "private_learning:check_regulariser_range": [
+        lambda m, d: m * np.log(d),
+        lambda m, d: m * m * np.log(d) + 1,
+    ],
+    "private_learning:check_exponentiated_gradient": [private_learning.plain, _clip_and_scale, _without_m],
+    "private_learning:check_gradient_bounded": [lambda d, z, n: F(d), lambda d, z, n: 3 * d / z**n],
+    "private_learning:check_printed_regret": [_printed(bounds.thm_quantile_regret)],
+    "private_learning:check_sample_units": [private_learning.printed_bracket],
+    "private_learning:check_centred_range": [
+        lambda d, gamma: np.log(d),
+        lambda d, gamma: 2 * np.log(d / gamma),
+    ],
+    "private_learning:check_rates_in_steps": [lambda lipschitz, robust: not robust, lambda lipschitz, robust: True],
+    "private_learning:check_two_steps": [lambda a, b, c, d: a * c + b * d + a * d, lambda a, b, c, d: 2 * b * d],
+    "private_learning:check_average_rate": [_slower],
+    "private_learning:check_discretisation_width": [lambda data: True],
+    "public_steps:check_second_integral": [1, 0],
+    "public_steps:check_many_losses": [
+        lambda m, reach, scale, psi: public_steps.loss_limit(1, reach, scale, psi),
+        lambda m, reach, scale, psi: public_steps.loss_limit(m, reach / 4, scale, psi),
+    ],
+    "public_steps:check_decomposition": [_one_loss, lambda laws, mine, best: F(0)],
+    "public_steps:check_rejection": [lambda p, steps: p, lambda p, steps: p**steps],
+    "public_steps:check_variation": [lambda part, whole: part == whole, lambda part, whole: part > whole],
+    "public_steps:check_parameter_box": [lambda true, box: abs(true - box) < 1e-9, lambda true, box: true < box],
+    "public_steps:check_hedging": [lambda weight, psi: psi, lambda weight, psi: (1 - weight) * psi],
+    "public_steps:check_proxy_privacy": [public_steps.after_data],
+    "public_steps:check_composed_days": [1, 3],
+    "public_steps:check_optimal_interval_only": [1.0],
+    "prose:check_two_step_sampling": [_uniform_in_cell, _wrong_half],
+    "prose:check_perfect_prediction": [lambda z: 1 - z, lambda z: 1 / (1 + z)],
+    "prose:check_ties_one": [
+        lambda z, gamma, inner, total: z ** (gamma + 1) * total / inner,
+        lambda z, gamma, inner, total: z ** (2 * gamma) * total / inner,
+    ],
+    "prose:check_ties_many": [
+        (lambda *named: thm_binary(*named) / 100, lem_empirical_quantiles),
+        (thm_binary, lambda *named: lem_empirical_quantiles(*named) / 100),
+    ],
+    "prose:check_order_statistic_prior": [lambda n, k: n - k, lambda n, k: k],
+    "prose:check_range_of_uniform": [lambda right, high: True, lambda right, high: right > high],
+    "prose:check_right_probability": [lambda p: p, lambda p: F(1, 2)],
+    "prose:check_restricted_linearity": ["conditional"],
+    "prose:check_level_sets": [_cauchy_like],
+    "prose:check_random_metric": [_original],
+    "prose:check_outside_mass": ["edge"],
+    "prose:check_edge_total": [lambda total: log_ball(total)],
+    "steps:check_tail_proof": [
+        lambda z, power, mass, limit: power * mass <= z * limit * mass,
+        lambda z, power, mass, limit: power <= limit * mass,
+    ],
+    "steps:check_mechanism_proof": [1],
+    "steps:check_psi_proof": [lambda first, second: first >= second, lambda first, second: first < second],
+    "steps:check_root_error": [lambda n, rank, edge: abs((n if edge > 0 else 0) - rank) + 1, lambda n, rank, edge: n],
+    "steps:check_error_left": [0],
+    "steps:check_binary_display": [lambda k: golden(k + 1) / arb(5).sqrt()],
+    "steps:check_kary_edges": [lambda depth: depth - 2, lambda depth: 1],
+    "steps:check_kary_display": [F(3), F(12)],
+    "steps:check_depth_budgets": [lambda p: 1, lambda p: {1.5: 5, 1.6: 6, 2.0: 8}[p]],
+    "steps:check_days": [(date(2015, 9, 1), date(2022, 7, 5)), (date(2015, 1, 1), date(2022, 11, 30))],
+    "steps:check_noiseless": [1, 3],
+}
