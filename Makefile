@@ -11,10 +11,12 @@ UPGRADE ?=
 
 BIN := $(VENV)/bin
 READY := $(VENV)/.pq-ready
+PEERS := $(VENV)-peers
+PEERS_READY := $(PEERS)/.pq-ready
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup run test lint types unit checks nbval notebooks lab bench data-check format lock clean
+.PHONY: help setup run test lint types unit checks nbval notebooks lab bench bench-peers data-check format lock clean
 
 # Small matrices only: more threads would just fight over the cores with the test workers.
 lint types unit checks nbval notebooks: export OMP_NUM_THREADS = 1
@@ -25,7 +27,7 @@ nbval: export MPLBACKEND =
 nbval: export IPYTHONDIR = $(abspath $(VENV))/ipython
 
 help: ## list the targets (default)
-	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
+	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
 
 # Copes with a $(VENV) that somebody made by other means: it is kept if its Python runs, and brought to the locked versions.
 $(READY): requirements.lock pyproject.toml
@@ -80,6 +82,16 @@ lab: $(READY) ## open the notebooks in JupyterLab
 bench: $(READY) ## time one release beside np.sort of the same array
 	$(BIN)/python -m benchmarks.one_release
 
+# Other libraries bring dependencies that this project does not want, so they live apart.
+$(PEERS_READY): $(READY) benchmarks/peers/requirements.lock
+	$(BIN)/python -m venv --clear $(PEERS)
+	@echo "Installing the libraries to compare with into $(PEERS)"
+	@$(PEERS)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r benchmarks/peers/requirements.lock
+	@touch $@
+
+bench-peers: $(PEERS_READY) ## time and error beside other private libraries, in an environment of their own
+	PYTHONPATH=. $(PEERS)/bin/python -m benchmarks.peers --save results/benchmarks/peers.csv
+
 data-check: $(READY) ## rebuild the embedded tables from their packages and compare
 	$(BIN)/python -m pq.datasets.rebuild --check
 
@@ -90,6 +102,9 @@ format: $(READY) ## let ruff mend what it can
 lock: $(READY) ## derive requirements.lock from pyproject.toml
 	$(BIN)/uv pip compile pyproject.toml --quiet $(UPGRADE) --all-extras --universal --generate-hashes \
 	  --no-emit-index-url --no-header --no-annotate --output-file requirements.lock
+	$(BIN)/uv pip compile pyproject.toml benchmarks/peers/requirements.in --constraint requirements.lock --quiet \
+	  --universal --generate-hashes --no-emit-index-url --no-header --no-annotate \
+	  --output-file benchmarks/peers/requirements.lock
 
 clean: ## remove caches and build outputs; keeps .venv and runs/
 	rm -rf build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,0 +1,96 @@
+"""Time and error of each library on the same data: `python -m benchmarks.peers [--save FILE]`.
+
+Unsorted standard normal numbers, evenly spaced quantiles, epsilon 1 in all, public bounds -10 and 10. Times are given
+as ratios to np.sort and to np.quantile of the same array in the same process. The error is the largest gap over the
+quantiles, in records and as a part of n, and its mean over calls on the same data.
+
+A library is not asked for a size that it would take too long for, judged by the sizes before.
+"""
+
+from __future__ import annotations
+
+import csv
+import time
+import warnings
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import click
+import numpy as np
+
+import pq
+from benchmarks.one_release import best_seconds
+from benchmarks.peers.libraries import LIBRARIES, Array
+
+SIZES, QUANTILES = (1_000, 10_000, 100_000, 1_000_000, 10_000_000), (1, 9, 99)
+EPSILON = 1.0
+CALLS = 20  # at most, for the mean error
+PACKAGES = ("opendp", "diffprivlib", "python-dp")
+
+
+def measure(library: str, x: Array, m: int, patience: float) -> dict[str, Any]:
+    """One row of the table. patience: seconds for all calls, of which at least one is made."""
+    quantiles = (np.arange(m) + 1) / (m + 1)
+    call = LIBRARIES[library](quantiles, EPSILON)
+    ordered = np.sort(x)
+    best, gaps, start = float("inf"), [], time.perf_counter()
+    while not gaps or (len(gaps) < CALLS and time.perf_counter() - start < patience):
+        began = time.perf_counter()
+        values = call(x)
+        best = min(best, time.perf_counter() - began)
+        gaps.append(pq.max_gap(ordered, quantiles, np.asarray(values, dtype=np.float64)))
+    rounds = 3 if len(x) >= 1_000_000 else 7
+    sort, quantile = best_seconds(rounds, lambda: np.sort(x), lambda: np.quantile(x, quantiles))
+    return {
+        "library": library,
+        "version": version(library) if library in PACKAGES else "",
+        "n": len(x),
+        "m": m,
+        "seconds": float(f"{best:.3g}"),
+        "to_sort": float(f"{best / sort:.3g}"),
+        "to_quantile": float(f"{best / quantile:.3g}"),
+        "max_gap": float(f"{np.mean(gaps):.4g}"),
+        "part_of_n": float(f"{np.mean(gaps) / len(x):.2g}"),
+        "calls": len(gaps),
+    }
+
+
+def present(library: str) -> bool:
+    """Whether the library works here, tried on a few numbers; says so if not."""
+    try:
+        LIBRARIES[library](np.array([0.5]), EPSILON)(np.linspace(-1.0, 1.0, 50))
+    except Exception as error:  # whatever a library does that is not there or broken
+        click.echo(f"{library} is left out: {type(error).__name__}: {error}", err=True)
+        return False
+    return True
+
+
+@click.command()
+@click.option("--largest", default=SIZES[-1], show_default=True, help="Largest n.")
+@click.option("--patience", default=2.0, show_default=True, help="Seconds for the calls of one row, one at least.")
+@click.option("--longest", default=30.0, show_default=True, help="Seconds that a call is expected to take at most.")
+@click.option("--save", type=click.Path(dir_okay=False, path_type=Path), help="Write the table to this CSV file too.")
+def main(largest: int, patience: float, longest: float, save: Path | None) -> None:
+    """Compare libraries that release quantiles privately."""
+    warnings.simplefilter("ignore")
+    rows: list[dict[str, Any]] = []
+    for library in filter(present, LIBRARIES):
+        for m in QUANTILES:
+            expected = 0.0
+            for n in (size for size in SIZES if size <= largest):
+                if expected > longest:
+                    break
+                rows.append(measure(library, np.random.default_rng(n).normal(size=n), m, patience))
+                expected = 10.0 * rows[-1]["seconds"]
+                click.echo("  ".join(f"{name} {value}" for name, value in rows[-1].items()))
+    if save is not None:
+        save.parent.mkdir(parents=True, exist_ok=True)
+        with save.open("w", newline="") as file:
+            writer = csv.DictWriter(file, rows[0])
+            writer.writeheader()
+            writer.writerows(rows)
+
+
+if __name__ == "__main__":
+    main()
