@@ -152,13 +152,17 @@ def laplace_interval_fast(
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """As ``laplace_interval`` with ordinary rounding and no checks, for inner loops over moderate numbers.
 
-    The caller gives arrays that broadcast, the intervals' widths (at least the public resolution), and suppresses
-    floating-point warnings.
+    The arguments broadcast. width: of the intervals, at least the public resolution.
     """
-    low_product, high_product = low * phi, high * phi
-    near, far = low_product - theta, high_product - theta
-    shift = near + far
-    return _mirrored(phi, low, high, width, near, far, shift, np.where(shift < 0, -high_product, low_product) - 1.0)
+    from pq.compiled.loss import laplace_losses  # brings the compiler: half a second, once
+
+    shape = np.broadcast_shapes(theta.shape, phi.shape, low.shape, high.shape, width.shape)
+    given = [np.ascontiguousarray(np.broadcast_to(a, shape)).reshape(-1) for a in (theta, phi, low, high, width)]
+    out = np.empty((3, given[0].size))
+    evaluate: Any = laplace_losses
+    evaluate(*given, out)
+    loss, d_theta, d_phi = out.reshape(3, *shape)
+    return loss, d_theta, d_phi
 
 
 def _mirrored(

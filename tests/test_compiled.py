@@ -44,13 +44,13 @@ def some_prior(rng: np.random.Generator, centre: float, spread: float) -> pq.pri
         laplace,
         pq.Cauchy(loc, scale),
         pq.HalfCauchy(scale, loc),
-        pq.Uniform(loc - scale, loc + scale),
+        pq.Uniform(loc - scale, loc + scale + 1e-9 * abs(loc)),
         pq.Normal(loc, scale),
         laplace.mix(tail, 0.1),
         pq.Normal(loc, scale).mix(tail, 0.3),
         laplace.mix(pq.HalfCauchy(3.0 * spread, centre), 0.1),
         pq.PiecewiseConstant(edges, [1, 2, 0, 3, 1]),
-        pq.Mixture([laplace, tail, pq.Uniform(loc, loc + spread)], [1, 1, 1]),
+        pq.Mixture([laplace, tail, pq.Uniform(loc, loc + spread + 1e-9 * abs(loc))], [1, 1, 1]),
     ]
     return made[rng.integers(len(made))]
 

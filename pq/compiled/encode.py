@@ -18,40 +18,40 @@ MODERATE = 1e100  # parameters and records within it, scales also above its inve
 MOST_ROWS = 16
 
 # In step with pq.compiled.laws, which is not imported here: it brings the compiler with it.
-_KINDS: dict[type[Prior], Callable[[Any], Row]] = {
-    Uniform: lambda p: (0.0, p.low, p.high, 1.0),
-    Cauchy: lambda p: (1.0, p.loc, p.scale, 1.0),
-    HalfCauchy: lambda p: (2.0, p.loc, p.scale, 1.0),
-    Laplace: lambda p: (3.0, p.loc, p.scale, 1.0),
-    Normal: lambda p: (4.0, p.loc, p.scale, 1.0),
+_KINDS: dict[type[Prior], Callable[[Any], tuple[float, float, float]]] = {
+    Uniform: lambda p: (0.0, p.low, p.high),
+    Cauchy: lambda p: (1.0, p.loc, p.scale),
+    HalfCauchy: lambda p: (2.0, p.loc, p.scale),
+    Laplace: lambda p: (3.0, p.loc, p.scale),
+    Normal: lambda p: (4.0, p.loc, p.scale),
 }
 
 
 def _rows(prior: Prior) -> Rows | None:
-    make = _KINDS.get(type(prior))
-    if make is not None:
-        kind, loc, scale, weight = make(prior)
-        if not (abs(loc) < MODERATE and 1.0 / MODERATE < abs(scale) < MODERATE):
-            return None
-        return [(kind, loc, scale, weight)] if kind or scale - loc > 1.0 / MODERATE else None
+    if type(prior) in _KINDS:
+        return _weighted(((prior, 1.0),))
     if isinstance(prior, PiecewiseConstant):
         bins = zip(prior.edges[:-1], prior.edges[1:], prior.weights, strict=True)
-        return _mixed([(Uniform(low, high), weight) for low, high, weight in bins if weight > 0.0])
+        return _weighted([(Uniform(low, high), weight) for low, high, weight in bins if weight > 0.0])
     if isinstance(prior, Mixture):
-        return _mixed([(part, weight) for weight, part in prior._parts])
+        parts = prior._parts
+        return _rows(parts[0][1]) if len(parts) == 1 else _weighted([(part, weight) for weight, part in parts])
     return None
 
 
-def _mixed(parts: Sequence[tuple[Prior, float]]) -> Rows | None:
-    if len(parts) > MOST_ROWS:
-        return None
+def _weighted(parts: Sequence[tuple[Prior, float]]) -> Rows | None:
+    """The rows of a mixture of simple priors; none for one of mixtures, which uses its uniform more than once."""
     rows: Rows = []
     for part, weight in parts:
-        inner = _rows(part)
-        if inner is None or (len(inner) > 1 and len(parts) > 1):  # a mixture in a mixture uses its uniform twice
+        make = _KINDS.get(type(part))
+        if make is None:
             return None
-        rows += [(kind, loc, scale, weight * share) for kind, loc, scale, share in inner]
-    return rows
+        kind, loc, scale = make(part)
+        width = scale if kind else scale - loc
+        if not (abs(loc) < MODERATE and abs(scale) < MODERATE and width > 1.0 / MODERATE):
+            return None
+        rows.append((kind, loc, scale, weight))
+    return rows if len(rows) <= MOST_ROWS else None
 
 
 Tables = tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]

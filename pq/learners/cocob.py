@@ -6,6 +6,8 @@ on the sign of the next gradient; its distance from the start is the stake.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 
@@ -61,9 +63,9 @@ class COCOB:
     ) -> None:
         self._initial = np.array(initial, dtype=np.float64)
         shape = self._initial.shape
-        self._scale = np.broadcast_to(np.asarray(scale, dtype=np.float64), shape)
-        self._lower = np.broadcast_to(np.asarray(lower, dtype=np.float64), shape)
-        self._upper = np.broadcast_to(np.asarray(upper, dtype=np.float64), shape)
+        self._scale, self._lower, self._upper = (
+            np.array(np.broadcast_to(np.asarray(given, dtype=np.float64), shape)) for given in (scale, lower, upper)
+        )
         if not np.all(np.isfinite(self._initial)):
             raise ValueError("initial must be finite")
         if not np.all((self._scale > 0) & np.isfinite(self._scale)):
@@ -77,11 +79,11 @@ class COCOB:
         if not outlier_ratio > 1:
             raise ValueError("outlier_ratio must exceed 1")
         self._alpha, self._patience, self._ratio = float(alpha), int(patience), float(outlier_ratio)
-        self._iterate = self._initial
+        self._iterate = self._initial.copy()
         self._point = np.clip(self._initial, self._lower, self._upper)
-        self._state = _Bets(shape)  # since the start
-        self._tail = _Bets(shape)  # since the gradient that set the largest
-        self._trial = np.zeros(shape, dtype=bool)  # the largest is recent and early, and may yet be forgotten
+        self._state = np.zeros((5, self._initial.size))  # since the start
+        self._tail = np.zeros_like(self._state)  # since the gradient that set the largest
+        self._trial = np.zeros(self._initial.size, dtype=bool)  # the largest is recent and early, may yet be forgotten
 
     @property
     def point(self) -> FloatArray:
@@ -90,60 +92,24 @@ class COCOB:
 
     def update(self, gradient: npt.ArrayLike) -> None:
         """Take the gradient of the loss at ``point``."""
-        slope = np.asarray(gradient, dtype=np.float64)
+        from pq.compiled.coins import bet  # brings the compiler: half a second, once
+
+        slope = np.ascontiguousarray(gradient, dtype=np.float64)
         if slope.shape != self._initial.shape:
             raise ValueError(f"gradient must have shape {self._initial.shape}, got {slope.shape}")
-        with np.errstate(all="ignore"):
-            coin = -slope * self._scale
-            outward = (self._iterate - self._point) * coin > 0
-            coin = np.where(np.isfinite(coin) & ~outward, coin, 0.0)
-            state = self._state
-            freak = (np.abs(coin) > self._ratio * state.largest) & (state.count >= self._patience)
-            if freak.any():
-                coin = np.where(freak, np.copysign(2.0 * state.largest, coin), coin)
-            self._play(coin, (self._iterate - self._initial) / self._scale)
-            self._iterate = self._initial + self._scale * state.stake(self._alpha)
-            self._point = np.minimum(np.maximum(self._iterate, self._lower), self._upper)
-
-    def _play(self, coin: FloatArray, distance: FloatArray) -> None:
-        state, tail = self._state, self._tail
-        record = np.abs(coin) > state.largest
-        records = bool(record.any())
-        if records:
-            self._trial = np.where(record, state.count < self._patience, self._trial)
-        state.add(coin, distance)
-        if not self._trial.any():
-            return
-        tail.add(coin, distance)
-        if records:
-            tail.replace(record, _Bets(record.shape))
-        due = self._trial & (tail.count >= self._patience)
-        state.replace(due & (self._ratio * tail.total < tail.count * state.largest), tail)
-        self._trial = self._trial & ~due
-
-
-class _Bets:
-    """The five running numbers of the algorithm, and the count of gradients that were not zero."""
-
-    def __init__(self, shape: tuple[int, ...]) -> None:
-        self.largest, self.total, self.reward, self.sum = (np.zeros(shape) for _ in range(4))
-        self.count = np.zeros(shape, dtype=np.int64)
-
-    def add(self, coin: FloatArray, distance: FloatArray) -> None:
-        size = np.abs(coin)
-        np.maximum(self.largest, size, out=self.largest)
-        self.total += size
-        self.reward += distance * coin
-        np.maximum(self.reward, 0.0, out=self.reward)
-        self.sum += coin
-        self.count += size > 0
-
-    def replace(self, where: npt.NDArray[np.bool_], other: _Bets) -> None:
-        for name in ("largest", "total", "reward", "sum", "count"):
-            np.copyto(getattr(self, name), getattr(other, name), where=where)
-
-    def stake(self, alpha: float) -> FloatArray:
-        largest = np.where(self.largest > 0, self.largest, 1.0)
-        # Quotients by the largest first: products of very small or very large gradients are no floats.
-        fraction = (self.sum / largest) / np.maximum(self.total / largest + 1.0, alpha)
-        return fraction * (self.largest / largest + self.reward / largest)
+        play: Any = bet
+        play(
+            slope.reshape(-1),
+            self._scale.reshape(-1),
+            self._initial.reshape(-1),
+            self._lower.reshape(-1),
+            self._upper.reshape(-1),
+            self._alpha,
+            float(self._patience),
+            self._ratio,
+            self._iterate.reshape(-1),
+            self._point.reshape(-1),
+            self._state,
+            self._tail,
+            self._trial,
+        )
