@@ -111,7 +111,8 @@ class _Problem:
 
 def _loss(point: FloatArray, drawn: tuple[FloatArray, FloatArray, FloatArray]) -> tuple[float, FloatArray]:
     """Return the mean over data sets of the loss of all quantiles, and its gradient, (2, m) like the point."""
-    losses, d_theta, d_phi = laplace_interval_fast(point[0], point[1], *drawn)
+    theta, phi = np.broadcast_to(point[:, None], (2, *drawn[0].shape))
+    losses, d_theta, d_phi = laplace_interval_fast(theta, phi, *drawn)
     top = np.maximum.reduce(losses, axis=1, keepdims=True)
     share = np.exp(losses - top)  # log_sum_exp without its care for infinities: widened intervals have finite losses
     total = np.add.reduce(share, axis=1, keepdims=True)
