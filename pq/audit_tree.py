@@ -13,7 +13,7 @@ import numpy as np
 from pq.audit import AuditReport
 from pq.audit_bins import BINS, Line, shapes
 from pq.audit_ceiling import ceiling
-from pq.audit_density import TreeDensity
+from pq.audit_compiled import FastDensity, FastWorst
 from pq.audit_search import Found, Search, race
 from pq.audit_worst import Case, WorstPriors, priors_for
 from pq.cells import grid_step
@@ -69,7 +69,7 @@ def audit_release(
     most = ceiling(laid, tied=step is not None and calibration == "sharp")
     size = _records(laid) if records is None else records
     density = partial(
-        TreeDensity, quantiles, epsilon=epsilon, adaptation=adaptation, grid=None if step is None else 1, **tree
+        FastDensity, quantiles, epsilon=epsilon, adaptation=adaptation, grid=None if step is None else 1, **tree
     )
     search = partial(
         Search,
@@ -116,7 +116,7 @@ def _records(laid: Plan) -> int:
 
 def _chosen(density: Any, search: Any, most: float, pairs: int) -> dict[str, Search]:
     """Searches by the name of their priors: around the case with the worst priors, and with one prior for all."""
-    ideal = WorstPriors(density(priors=shapes(0.0, 0.0, np.random.default_rng(0))["up"]))
+    ideal = FastWorst(density(priors=shapes(0.0, 0.0, np.random.default_rng(0))["up"]))
     found = _worst_case(ideal, search, most, pairs)
     case = Case.of(found.x, found.neighbour, found.values)
     line = Line.between(0.0, case.places - 1.0, step=ideal.step)
