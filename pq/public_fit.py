@@ -15,8 +15,8 @@ import numpy.typing as npt
 
 from pq.bounds.learning import pubpri_step_sizes
 from pq.exact import quantile_fractions
+from pq.laplace_loss import laplace_interval_arrays
 from pq.learners import COCOB, OGD, Averaged
-from pq.losses import laplace_interval_fast
 from pq.priors import Laplace
 
 __all__ = ["fit_public", "optimal_intervals"]
@@ -111,8 +111,7 @@ class _Problem:
 
 def _loss(point: FloatArray, drawn: tuple[FloatArray, FloatArray, FloatArray]) -> tuple[float, FloatArray]:
     """Return the mean over data sets of the loss of all quantiles, and its gradient, (2, m) like the point."""
-    theta, phi = np.broadcast_to(point[:, None], (2, *drawn[0].shape))
-    losses, d_theta, d_phi = laplace_interval_fast(theta, phi, *drawn)
+    losses, d_theta, d_phi = laplace_interval_arrays(point[0], point[1], *drawn)
     top = np.maximum.reduce(losses, axis=1, keepdims=True)
     share = np.exp(losses - top)  # log_sum_exp without its care for infinities: widened intervals have finite losses
     total = np.add.reduce(share, axis=1, keepdims=True)

@@ -92,6 +92,28 @@ def test_cocob_coordinates_are_independent():
     assert together.point.tolist() == [[learner.point[0] for learner in row] for row in alone]
 
 
+def test_cocob_takes_the_same_steps_compiled_and_not(monkeypatch):
+    """To the last bit, with freaks, odd gradients, bounds, tiny numbers: what is loaded decides which one runs."""
+    from pq.compiled import coins
+    from pq.learners import cocob
+
+    rng = np.random.default_rng(24)
+    for _ in range(40):
+        shape = (2, int(rng.integers(1, 5)))
+        low, high = (-np.inf, np.inf) if rng.random() < 0.5 else (-rng.random(shape), 3.0 * rng.random(shape))
+        common = {"scale": 10.0 ** rng.uniform(-3, 3, shape), "alpha": float(rng.choice([1.0, 100.0])), "patience": 5}
+        pair = [COCOB(np.zeros(shape), lower=low, upper=high, **common) for _ in range(2)]
+        sizes = 10.0 ** rng.uniform(-150, 150) * 10.0 ** rng.choice([0.0, 0.0, 0.0, 4.0], size=(80, *shape))
+        gradients = sizes * rng.normal(0.5, 1.0, (80, *shape)) * (rng.random((80, *shape)) < 0.8)
+        gradients[rng.random((80, *shape)) < 0.02] = np.nan
+        for gradient in gradients:
+            for learner, engine in zip(pair, (cocob.bet, coins.bet), strict=True):
+                monkeypatch.setattr(cocob, "_engine", lambda engine=engine: engine)
+                learner.update(gradient)
+            assert pair[0].point.tolist() == pair[1].point.tolist()
+        assert len(np.unique(pair[0].point)) > 1
+
+
 def test_cocob_waits_for_the_first_gradient():
     learner = COCOB([1.5, 1.5])
     for _ in range(5):

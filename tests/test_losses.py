@@ -12,6 +12,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from pq import losses
+from pq.laplace_loss import laplace_interval_arrays
 
 TINY = 1e-290  # smaller results may be zero or subnormal
 
@@ -220,13 +221,16 @@ def test_interval_never_warns_whatever_the_data(rows):
     losses.laplace_interval(theta, phi, lower, upper, min_width=1.0)
 
 
-def test_fast_variant_agrees_on_moderate_numbers():
+@pytest.mark.parametrize("fast", [losses.laplace_interval_fast, laplace_interval_arrays])
+def test_fast_variants_agree_on_moderate_numbers(fast):
     rng = np.random.default_rng(3)
     theta, phi, lower = rng.normal(size=500), rng.uniform(0.1, 5.0, 500), rng.normal(size=500) * 4
     width = rng.uniform(0.01, 5.0, 500)
     exact = losses.laplace_interval(theta, phi, lower, lower + width)
-    fast = losses.laplace_interval_fast(theta, phi, lower, lower + width, width)
-    np.testing.assert_allclose(fast, exact, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(fast(theta, phi, lower, lower + width, width), exact, rtol=1e-9, atol=1e-9)
+    one = fast(theta[:5], phi[:5], lower.reshape(-1, 5), (lower + width).reshape(-1, 5), width.reshape(-1, 5))
+    assert [part.shape for part in one] == [(100, 5)] * 3
+    np.testing.assert_allclose([part[0] for part in one], [part[:5] for part in exact], rtol=1e-9, atol=1e-9)
 
 
 def test_log_sum_exp_against_mpmath_and_at_infinity():

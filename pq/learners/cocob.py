@@ -6,7 +6,8 @@ on the sign of the next gradient; its distance from the start is the stake.
 
 from __future__ import annotations
 
-from typing import Any
+import sys
+from collections.abc import Callable
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +15,8 @@ import numpy.typing as npt
 __all__ = ["COCOB"]
 
 FloatArray = npt.NDArray[np.float64]
+
+_LARGEST, _TOTAL, _REWARD, _SUM, _COUNT = range(5)  # running numbers of a gambler
 
 
 class COCOB:
@@ -92,13 +95,10 @@ class COCOB:
 
     def update(self, gradient: npt.ArrayLike) -> None:
         """Take the gradient of the loss at ``point``."""
-        from pq.compiled.coins import bet  # brings the compiler: half a second, once
-
         slope = np.ascontiguousarray(gradient, dtype=np.float64)
         if slope.shape != self._initial.shape:
             raise ValueError(f"gradient must have shape {self._initial.shape}, got {slope.shape}")
-        play: Any = bet
-        play(
+        _engine()(
             slope.reshape(-1),
             self._scale.reshape(-1),
             self._initial.reshape(-1),
@@ -113,3 +113,52 @@ class COCOB:
             self._tail,
             self._trial,
         )
+
+
+def _engine() -> Callable[..., None]:
+    """Who plays a round: machine code where the compiler is loaded (that takes long), else NumPy; the same numbers."""
+    if "numba" not in sys.modules:
+        return bet
+    from pq.compiled import coins
+
+    compiled: Callable[..., None] = coins.bet
+    return compiled
+
+
+def bet(
+    slope: FloatArray, scale: FloatArray, initial: FloatArray, lower: FloatArray, upper: FloatArray,
+    alpha: float, patience: float, ratio: float,
+    iterate: FloatArray, point: FloatArray, state: FloatArray, tail: FloatArray, trial: npt.NDArray[np.bool_],
+) -> None:  # fmt: skip
+    """Take the gradients (k,) of a round, and change the last five arguments in place, as ``pq.compiled.coins.bet``."""
+    with np.errstate(all="ignore"):
+        coin = -slope * scale
+        outward = (iterate - point) * coin > 0.0
+        coin = np.where(np.isfinite(coin) & ~outward, coin, 0.0)
+        freak = (state[_COUNT] >= patience) & (np.abs(coin) > ratio * state[_LARGEST])
+        if freak.any():
+            coin = np.where(freak, np.copysign(2.0 * state[_LARGEST], coin), coin)
+        record = np.abs(coin) > state[_LARGEST]
+        np.copyto(trial, state[_COUNT] < patience, where=record)
+        distance = (iterate - initial) / scale
+        _add(state, coin, distance)
+        if trial.any():
+            _add(tail, coin, distance)
+            tail[:, record] = 0.0
+            due = trial & (tail[_COUNT] >= patience)
+            np.copyto(state, tail, where=due & (ratio * tail[_TOTAL] < tail[_COUNT] * state[_LARGEST]))
+            trial[due] = False
+        # Quotients by the largest first: products of very small or very large gradients are no floats.
+        largest = np.where(state[_LARGEST] > 0.0, state[_LARGEST], 1.0)
+        fraction = (state[_SUM] / largest) / np.maximum(state[_TOTAL] / largest + 1.0, alpha)
+        iterate[:] = initial + scale * (fraction * (state[_LARGEST] / largest + state[_REWARD] / largest))
+        np.minimum(np.maximum(iterate, lower), upper, out=point)
+
+
+def _add(bets: FloatArray, coin: FloatArray, distance: FloatArray) -> None:
+    size = np.abs(coin)
+    np.maximum(bets[_LARGEST], size, out=bets[_LARGEST])
+    bets[_TOTAL] += size
+    np.maximum(bets[_REWARD] + distance * coin, 0.0, out=bets[_REWARD])
+    bets[_SUM] += coin
+    bets[_COUNT] += size > 0.0
