@@ -57,7 +57,7 @@ class Column(Protocol):
     def step(self) -> Fraction | None: ...
     def view(self, low: float, high: float, low_share: float, high_share: float) -> View: ...
     def output(self, value: float) -> float: ...
-    def value(self, o: float) -> float: ...
+    def value(self, o: Any) -> Any: ...
     def edges_of(self, low: float, high: float) -> tuple[float, float]: ...
 
 
@@ -91,7 +91,7 @@ class Points:
     def output(self, value: float) -> float:
         return value
 
-    def value(self, o: float) -> float:
+    def value(self, o: Any) -> Any:
         return o
 
     def edges_of(self, low: float, high: float) -> tuple[float, float]:
@@ -177,8 +177,8 @@ class Lattice:
     def output(self, value: float) -> float:
         return min(max(float(np.rint(to_units(value, self.step))), -LATTICE_END), LATTICE_END)
 
-    def value(self, o: float) -> float:
-        return min(max(float(from_units(o, self.step)) + 0.0, -LARGEST), LARGEST)  # one zero
+    def value(self, o: Any) -> Any:
+        return np.clip(from_units(o, self.step) + 0.0, -LARGEST, LARGEST)  # one zero
 
     def edges_of(self, low: float, high: float) -> tuple[float, float]:
         lower = from_units(low - 0.5, self.step) if low > -LATTICE_END else -np.inf

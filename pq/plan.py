@@ -91,8 +91,12 @@ def _build(
 
 
 class PlanArrays(NamedTuple):
-    """nodes: (k, 4) first member, end, low, high of each node, parents first. members: quantiles (m,) of the nodes.
-    fractions: (m, 2) numerators and denominators of the relative quantiles. rates: (m,)."""
+    """A plan for compiled code.
+
+    nodes: (k, 5) first member, end, low, high and parent of each node, parents first; -1 for none. members: (m,)
+    quantiles of the nodes, one node after another. fractions: (m, 2) numerators and denominators of the relative
+    quantiles. rates: (m,) nats per rank.
+    """
 
     nodes: npt.NDArray[np.int64]
     members: npt.NDArray[np.int64]
@@ -137,8 +141,10 @@ class Plan:
         """The plan as arrays, for compiled code; None where a number has no place in them."""
         members = [i for node in self.nodes for i in node.indices]
         ends = np.cumsum([len(node.indices) for node in self.nodes]).tolist()
+        place = {id(child): k for k, node in enumerate(self.nodes) for child in node.children}
         nodes = [
-            (end - len(node.indices), end, node.low, node.high) for node, end in zip(self.nodes, ends, strict=True)
+            (end - len(node.indices), end, node.low, node.high, place.get(id(node), -1))
+            for node, end in zip(self.nodes, ends, strict=True)
         ]
         fractions = [(m.relative.numerator, m.relative.denominator) for m in self.mechanisms]
         rates = [m.rate for m in self.mechanisms]

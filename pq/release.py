@@ -285,17 +285,30 @@ def draw(request: Request, x: Any, uniforms: Array) -> Array:
 
 
 def _compiled(request: Request, column: Column, uniforms: Array) -> tuple[Array, npt.NDArray[np.bool_]] | None:
-    if not isinstance(column, Points) or not is_moderate(column.values):
-        return None
+    """Outputs of the compiled walk and which of them are missing; None if it cannot do such a request."""
     table = encode(request.priors)
-    if table is None:
+    assert isinstance(column, (Points, Lattice))
+    lattice, step = lanes.REAL, 1.0
+    if isinstance(column, Lattice):
+        step = float(column.step)
+        lattice = np.array([float(column.step.numerator), float(column.step.denominator), request.tie_share])
+    if table is None or not is_moderate(column.values, step):
         return None
     parts, counts = table
-    values = column.values[None]
-    sizes = np.array([len(column.values)])
-    return lanes.run(
-        request.plan, request.adaptation, values, sizes, parts[None], counts[None], uniforms, before=column.before
+    quick = lanes.run(
+        request.plan,
+        request.adaptation,
+        column.values[None],
+        np.array([len(column.values)]),
+        parts[None],
+        counts[None],
+        uniforms,
+        before=column.before,
+        lattice=lattice,
     )
+    if quick is not None and isinstance(column, Lattice):
+        return np.asarray(column.value(quick[0])), quick[1]
+    return quick
 
 
 def walked(request: Request, column: Column, uniforms: list[list[float]]) -> list[float]:

@@ -87,22 +87,21 @@ def cases(count: int, seed: int) -> Any:
         m = len(quantiles)
         one = some_prior(rng, centre, spread)
         priors = one if rng.random() < 0.5 else [some_prior(rng, centre, spread) for _ in range(m)]
-        yield (
-            request(
-                quantiles,
-                priors,
-                epsilon=float(f"{10.0 ** rng.uniform(-3, 2):.3g}"),
-                arity=int(rng.choice([2, 2, 3, 4])),
-                calibration=str(rng.choice(["paper", "sharp"])),
-                adaptation=str(rng.choice(["conditional", "edge"])),
-                adjacency=str(rng.choice(["add-remove", "replace"])),
-            ),
-            counted(x) if rng.random() < 0.3 else Points(x),
-            rng.integers(1, 2**53, (4, m, 2)) * 2.0**-53,
+        asked = request(
+            quantiles,
+            priors,
+            epsilon=float(f"{10.0 ** rng.uniform(-3, 2):.3g}"),
+            arity=int(rng.choice([2, 2, 3, 4])),
+            calibration=str(rng.choice(["paper", "sharp"])),
+            adaptation=str(rng.choice(["conditional", "edge"])),
+            adjacency=str(rng.choice(["add-remove", "replace"])),
+            grid=None if rng.random() < 0.6 else float(f"{spread * 10.0 ** rng.uniform(-3, 1):.2g}"),
         )
+        column = counted(x) if asked.step is None and rng.random() < 0.5 else asked.column(x)
+        yield asked, column, rng.integers(1, 2**53, (4, m, 2)) * 2.0**-53
 
 
-def both(asked: Request, column: Points, uniforms: Any) -> tuple[Any, Any, Any]:
+def both(asked: Request, column: Any, uniforms: Any) -> tuple[Any, Any, Any]:
     """Outputs of the compiled walk, which lanes it left, and outputs of the specification."""
     quick = _compiled(asked, column, uniforms)
     assert quick is not None
@@ -111,7 +110,7 @@ def both(asked: Request, column: Points, uniforms: Any) -> tuple[Any, Any, Any]:
     return *quick, slow
 
 
-def same(found: Any, expected: Any, column: Points) -> bool:
+def same(found: Any, expected: Any, column: Any) -> bool:
     """Equal up to the last digits of a place within a cell."""
     unit = np.ptp(column.values) if len(column.values) else 1.0
     return bool(np.all(np.abs(found - expected) <= 1e-9 * (unit + np.abs(expected))))

@@ -82,6 +82,7 @@ def encode(priors: Sequence[Prior]) -> Tables | None:
     return out, counts
 
 
-def is_moderate(values: npt.NDArray[np.float64]) -> bool:
-    """Whether sorted records are within the range of the compiled formulas."""
-    return values.size == 0 or bool(values[0] > -MODERATE and values[-1] < MODERATE)
+def is_moderate(values: npt.NDArray[np.float64], step: float = 1.0) -> bool:
+    """Whether sorted records, in units of a step, are within the range of the compiled formulas."""
+    end = MODERATE / step
+    return step > 1.0 / MODERATE and (values.size == 0 or bool(values[0] > -end and values[-1] < end))

@@ -13,6 +13,7 @@ FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
 NO_COUNTS = np.empty(0, dtype=np.int64)
+REAL = np.zeros(3)  # outputs are real numbers
 
 
 def run(
@@ -25,11 +26,13 @@ def run(
     uniforms: FloatArray,
     *,
     before: IntArray | None = None,
+    lattice: FloatArray = REAL,
     rates: FloatArray | None = None,
 ) -> tuple[FloatArray, npt.NDArray[np.bool_]] | None:
     """Outputs (lanes, m) of the distinct quantiles, and which lanes are beyond the range of the compiled formulas.
 
     columns: (c, n) sorted records padded at the end, sizes: (c,) how many count, before: see `pq.cells.Points`.
+    lattice: (3,) see `pq.compiled.walk.walk_lanes`; columns and outputs are then in steps.
     parts, counts: (p, m or 1, width, 4) and (p, m or 1) from `pq.compiled.encode`. uniforms: (lanes, m, 2) strictly
     inside (0, 1). rates: (r, m) in the place of the plan's. A lane takes column, priors and rates in turn, by its
     number modulo c, p, and r. None if the plan itself is beyond the range.
@@ -54,6 +57,7 @@ def run(
         arrays.fractions,
         plan.calibration == "paper",
         adaptation == "edge",
+        lattice,
         *map(np.ascontiguousarray, given),
         out,
     )

@@ -18,6 +18,7 @@ from numba import boolean, float64, int64, njit, types
 
 from pq.compiled.laws import LARGEST, OPTIONS, add_cell_masses, compiled, log_mass, mass, point
 
+LATTICE_END = 2.0**51  # as in pq.cells
 REACH = 9.0  # nats: weights beyond are less than e^-9 of the largest, before the prior has its say
 TINY = 1e-250  # total weights below are done again with logarithms
 ROUNDING = 1.0 + 1e-9  # a bound stays one whatever the last digits of the masses are
@@ -69,49 +70,94 @@ def _target(numerator: int, denominator: int, n: int, floored: bool) -> float:
     return float(whole) if floored else float(whole) + rest / denominator
 
 
+# What a mechanism sees of a column, as one tuple `view`:
+#   x, before   all values and the records before each of them, see `walk_lanes`
+#   first, d    index of the first value that counts, and how many do
+#   base, n     what to take from `before` to have ranks within the node, and the node's weight in records
+#   low, high   outermost edges of its cells, in the units of the data
+#   low_held, high_held   whether the first and the last value are the ends of the node's interval
+#   up, down    numerator and denominator of the lattice's step, 0 and 0 for real outputs
+# Cells are numbered from 0. With real outputs cell k lies between value k - 1 and value k of the node. On a lattice
+# cell 2 j is the run of multiples below value j, and cell 2 j + 1 is value j.
+
+
 @compiled
-def _edge(x: Any, start: int, stop: int, low: float, high: float, k: int) -> float:
-    """Edge number k, from 0 to stop - start + 1, of the cells that the records start..stop-1 make of (low, high]."""
-    if k == 0:
+def _last_cell(view: Any) -> int:
+    return 2 * view[3] if view[10] > 0.0 else view[3]
+
+
+@compiled
+def _rank(view: Any, j: int) -> float:
+    """Records of the node below its value j; for j = d all of them."""
+    before, first, d, base, n = view[1], view[2], view[3], view[4], view[5]
+    if before.size == 0:
+        return float(j)
+    if j == 0:
+        return 0.0
+    return n if j == d else before[first + j] - base
+
+
+@compiled
+def _distance(view: Any, cell: int, target: float) -> float:
+    """Of the target from the ranks that a cell stands for."""
+    if view[10] > 0.0:
+        j = cell // 2
+        return max(max(_rank(view, j) - target, target - _rank(view, j + cell % 2)), 0.0)
+    return abs(_rank(view, cell) - target)
+
+
+@compiled
+def _edge(view: Any, k: int) -> float:
+    """Lower edge of cell k in the units of the data; upper edge of the last one for the number after it."""
+    x, first, low, high, up, down = view[0], view[2], view[6], view[7], view[10], view[11]
+    last = _last_cell(view)
+    if k == 0 or (k == 1 and view[8]):
         return low
-    return x[start + k - 1] if k <= stop - start else high
+    if k == last + 1 or (k == last and view[9]):
+        return high
+    if not up > 0.0:
+        return x[first + k - 1]
+    unit = x[first + (k - 1) // 2] + (-0.5 if k % 2 else 0.5)
+    if abs(unit) > LATTICE_END:
+        unit *= math.inf
+    return min(max(unit * up / down, low), high)
 
 
 @compiled
-def _rank(before: Any, start: int, k: int) -> float:
-    """Records of a node below its cell k; without counts each entry is one record."""
-    return float(k) if before.size == 0 else float(before[start + k] - before[start])
-
-
-@compiled
-def _cell_of_rank(before: Any, start: int, stop: int, rank: float) -> int:
-    """The last cell of rank at most `rank`, the first cell if there is none."""
+def _cell_at(view: Any, rank: float) -> int:
+    """The last cell of rank at most `rank`, with all ranks it stands for or fewer; the first if there is none."""
     if rank <= 0.0:
         return 0
-    if before.size == 0:
-        return int(min(rank, float(stop - start)))
-    return _first_above(before, start, stop + 1, before[start] + rank) - 1 - start
+    low, high = 0, view[3]
+    if view[1].size == 0:
+        return int(min(rank, float(high)))
+    while low < high:  # the largest j with _rank(j) <= rank
+        middle = (low + high + 1) // 2
+        if _rank(view, middle) <= rank:
+            low = middle
+        else:
+            high = middle - 1
+    return 2 * low if view[10] > 0.0 else low
 
 
 @compiled
 def _outside(
-    x: Any, before: Any, start: int, stop: int, low: float, high: float, parts: Any, target: float, rate: float,
-    first: int, last: int, side: int, floor: float, logs: bool,
-) -> float:  # fmt: skip
+    view: Any, parts: Any, target: float, rate: float, first: int, last: int, side: int, floor: float, logs: bool
+) -> float:
     """Upper bound on the (log) weight of the cells below `first` (side -1) or above `last` (side 1), by blocks."""
-    end = stop - start
+    end = _last_cell(view)
     total = -math.inf if logs else 0.0
     width = max(last - first + 1, 1)
     while (side < 0 and first > 0) or (side > 0 and last < end):
         if side < 0:
             nearest, one = first - 1, max(first - width, 0)
-            a, b = _edge(x, start, stop, low, high, one), _edge(x, start, stop, low, high, first)
+            a, b = _edge(view, one), _edge(view, first)
             first = one
         else:
             nearest, one = last + 1, min(last + width, end)
-            a, b = _edge(x, start, stop, low, high, last + 1), _edge(x, start, stop, low, high, one + 1)
+            a, b = _edge(view, last + 1), _edge(view, one + 1)
             last = one
-        score = -rate * abs(_rank(before, start, nearest) - target)
+        score = -rate * _distance(view, nearest, target)
         if logs:
             bound = score + log_mass(parts, a, b) + 1e-9
             if bound > -math.inf:
@@ -127,25 +173,27 @@ def _outside(
 
 
 @compiled
-def _weigh(
-    x: Any, before: Any, start: int, stop: int, low: float, high: float, parts: Any, target: float, rate: float,
-    first: int, last: int, logs: bool,
-) -> Any:  # fmt: skip
+def _weigh(view: Any, parts: Any, target: float, rate: float, first: int, last: int, logs: bool) -> Any:
     """Weights of the cells first..last, or their logarithms."""
     count = last - first + 1
     edges, out = np.empty(count + 1), np.empty(count)
-    edges[0], edges[count] = _edge(x, start, stop, low, high, first), _edge(x, start, stop, low, high, last + 1)
-    for k in range(1, count):
-        edges[k] = x[start + first + k - 1]
+    plain = view[1].size == 0
+    if plain:
+        edges[0], edges[count] = _edge(view, first), _edge(view, last + 1)
+        for k in range(1, count):
+            edges[k] = view[0][view[2] + first + k - 1]
+    else:
+        for k in range(count + 1):
+            edges[k] = _edge(view, first + k)
     if logs:
         for k in range(count):
-            distance = abs(_rank(before, start, first + k) - target)
-            out[k] = log_mass(parts, edges[k], edges[k + 1]) - rate * distance
+            out[k] = log_mass(parts, edges[k], edges[k + 1]) - rate * _distance(view, first + k, target)
         return out
     add_cell_masses(parts, edges, out)
-    if before.size:
+    if not plain:
         for k in range(count):
-            out[k] *= math.exp(-rate * abs(_rank(before, start, first + k) - target))
+            if out[k] > 0.0:
+                out[k] *= math.exp(-rate * _distance(view, first + k, target))
         return out
     ratio, middle = math.exp(-rate), min(max(int(target) + 1 - first, 0), count)
     score = math.exp(-rate * abs(first + middle - target))
@@ -181,25 +229,21 @@ def _pick(weights: Any, below: float, above: float, uniform: float) -> int:
 
 
 @compiled
-def _cell(
-    x: Any, before: Any, start: int, stop: int, low: float, high: float, parts: Any, target: float, rate: float,
-    uniform: float,
-) -> int:  # fmt: skip
-    """The cell, from 0 to stop - start, whose share of the weight covers the uniform; -2 if the numbers do not do."""
-    end = stop - start
+def _cell(view: Any, parts: Any, target: float, rate: float, uniform: float) -> int:
+    """The cell whose share of the weight covers the uniform; -2 if the numbers do not do."""
+    end = _last_cell(view)
     reach = 1.0 + REACH / rate
     logs = False
     while True:
-        first = _cell_of_rank(before, start, stop, target - reach)
-        last = min(end, _cell_of_rank(before, start, stop, target + reach) + 1)
-        weights = _weigh(x, before, start, stop, low, high, parts, target, rate, first, last, logs)
+        first, last = _cell_at(view, target - reach), min(end, _cell_at(view, target + reach) + 1)
+        weights = _weigh(view, parts, target, rate, first, last, logs)
         top = np.max(weights)
         if not logs and not top > TINY:
             logs = True
             continue
         floor = 0.0 if logs else 1e-19 * top
-        below = _outside(x, before, start, stop, low, high, parts, target, rate, first, last, -1, floor, logs)
-        above = _outside(x, before, start, stop, low, high, parts, target, rate, first, last, 1, floor, logs)
+        below = _outside(view, parts, target, rate, first, last, -1, floor, logs)
+        above = _outside(view, parts, target, rate, first, last, 1, floor, logs)
         if logs:
             top = max(top, below, above)
             if not -math.inf < top < math.inf:
@@ -215,26 +259,76 @@ def _cell(
 
 
 @compiled
-def _draw(
-    x: Any, before: Any, low: float, high: float, edge: bool, parts: Any, numerator: int, denominator: int,
-    floored: bool, rate: float, uniform: float, place: float,
-) -> float:  # fmt: skip
-    """One mechanism's output on the records strictly between two earlier outputs; NaN if the numbers do not do."""
-    if low >= high:
-        return low
+def _view(
+    x: Any,
+    before: Any,
+    low: float,
+    high: float,
+    low_share: float,
+    high_share: float,
+    edge: bool,
+    up: float,
+    down: float,
+) -> Any:
+    """The records strictly between two outputs, and on a lattice the shares of those at the outputs."""
     start = _first_above(x, 0, x.size, low)
     stop = _first_not_below(x, start, x.size, high)
-    n = stop - start if before.size == 0 else before[stop] - before[start]
-    target = _target(numerator, denominator, n, floored)
-    a, b = (-math.inf, math.inf) if edge else (low, high)
-    cell = _cell(x, before, start, stop, a, b, parts, target, rate, uniform)
+    first, last, base, n = start, stop, 0.0, float(stop - start)
+    a, b = low, high
+    if before.size:
+        low_weight, high_weight = 0.0, 0.0
+        if up > 0.0:
+            if start > 0 and x[start - 1] == low:
+                low_weight = low_share * (before[start] - before[start - 1])
+            if stop < x.size and x[stop] == high:
+                high_weight = high_share * (before[stop + 1] - before[stop])
+        first, last = start - (low_weight > 0.0), stop + (high_weight > 0.0)
+        base = before[start] - low_weight
+        n = low_weight + (before[stop] - before[start]) + high_weight
+    if up > 0.0:
+        a = (low - 0.5) * up / down if low > -LATTICE_END else -math.inf
+        b = (high + 0.5) * up / down if high < LATTICE_END else math.inf
+    if edge:
+        a, b = -math.inf, math.inf
+    return (x, before, first, last - first, base, n, a, b, first < start, last > stop, up, down)
+
+
+@compiled
+def _draw(
+    view: Any, low: float, high: float, parts: Any, numerator: int, denominator: int, floored: bool, rate: float,
+    uniform: float, place: float,
+) -> float:  # fmt: skip
+    """One mechanism's output, from low to high in the units of the outputs; NaN if the numbers do not do."""
+    n, up, down = view[5], view[10], view[11]
+    if n == np.floor(n):
+        target = _target(numerator, denominator, int(n), floored)
+    else:
+        target = n * (numerator / denominator)
+    cell = _cell(view, parts, target, rate, uniform)
     if cell < 0:
         return math.nan
-    lower, upper = _edge(x, start, stop, a, b, cell), _edge(x, start, stop, a, b, cell + 1)
+    lower, upper = _edge(view, cell), _edge(view, cell + 1)
     o = point(parts, lower, upper, place)
     if not -LARGEST <= o <= LARGEST:
         return math.nan
-    return min(max(min(max(o, np.nextafter(lower, math.inf)), LARGEST), low), high)
+    o = min(max(o, np.nextafter(lower, math.inf)), LARGEST)  # a cell holds its upper edge, not its lower one
+    if up > 0.0:
+        o = min(max(np.rint(o * down / up), -LATTICE_END), LATTICE_END)
+    return min(max(o, low), high)
+
+
+@compiled
+def _share(shares: Any, out: Any, nodes: Any, node: int, side: int, tie_share: float) -> float:
+    """Part of the records at the node's lower (side 0) or upper end that go on to it; see `pq.release.split`."""
+    parent, own = nodes[node, 4], nodes[node, 2 + side]
+    if parent < 0 or own == nodes[parent, 2 + side]:
+        return shares[parent, side] if parent >= 0 else 0.0
+    o, low, high = out[own], nodes[parent, 2], nodes[parent, 3]
+    if low >= 0 and o == out[low]:
+        return tie_share * shares[parent, 0]
+    if high >= 0 and o == out[high]:
+        return tie_share * shares[parent, 1]
+    return tie_share
 
 
 def _given(kind: Any, dimensions: int) -> Any:
@@ -251,6 +345,7 @@ _SIGNATURE = boolean[::1](
     _given(int64, 2),
     boolean,
     boolean,
+    _given(float64, 1),
     _given(float64, 2),
     _given(float64, 4),
     _given(int64, 2),
@@ -262,32 +357,40 @@ _SIGNATURE = boolean[::1](
 @njit(_SIGNATURE, **OPTIONS)
 def walk_lanes(
     columns: Any, sizes: Any, before: Any, nodes: Any, members: Any, fractions: Any, floored: bool, edge: bool,
-    rates: Any, parts: Any, counts: Any, uniforms: Any, out: Any,
+    lattice: Any, rates: Any, parts: Any, counts: Any, uniforms: Any, out: Any,
 ) -> Any:  # fmt: skip
     """Run a plan on every lane and put its outputs into `out` (lanes, m); returns which lanes failed (lanes,).
 
     columns: (c, n) sorted records, row l % c is lane l's, its first `sizes` (c,) entries count. before: (n + 1,)
-    records before each entry of the one column, or empty if each entry is one record. nodes: (k, 4) first member, end,
-    low, high of each node, parents first. members: quantiles of the nodes. fractions: (m, 2). rates: (r, m) and
-    parts: (p, m or 1, width, 4), of which counts (p, m or 1) rows count: lane l has row l % r and l % p. uniforms:
-    (lanes, m, 2).
+    records before each entry of the one column, or empty if each entry is one record. nodes, members, fractions: see
+    `pq.plan.PlanArrays`. lattice: (3,) numerator and denominator of the step, and the part of a record at an output
+    that goes on to either side; zeros for real outputs. On a lattice columns and outputs are in steps, and `before`
+    must be given. rates: (r, m) and parts: (p, m or 1, width, 4), of which counts (p, m or 1) rows count: lane l has
+    row l % r and l % p. uniforms: (lanes, m, 2).
     """
     failed = np.zeros(out.shape[0], dtype=np.bool_)
-    drawn = np.empty(members.size)
+    drawn, shares = np.empty(members.size), np.zeros((nodes.shape[0], 2))
     for lane in range(out.shape[0]):
         c, r, p = lane % columns.shape[0], lane % rates.shape[0], lane % parts.shape[0]
         x = columns[c, : sizes[c]]
         for j in range(nodes.shape[0]):
-            first, end, below, above = nodes[j, 0], nodes[j, 1], nodes[j, 2], nodes[j, 3]
-            low = out[lane, below] if below >= 0 else -math.inf
-            high = out[lane, above] if above >= 0 else math.inf
+            first, end = nodes[j, 0], nodes[j, 1]
+            low = out[lane, nodes[j, 2]] if nodes[j, 2] >= 0 else -math.inf
+            high = out[lane, nodes[j, 3]] if nodes[j, 3] >= 0 else math.inf
+            if lattice[2] > 0.0:
+                for side in range(2):
+                    shares[j, side] = _share(shares, out[lane], nodes, j, side, lattice[2])
+            if low < high:
+                view = _view(x, before, low, high, shares[j, 0], shares[j, 1], edge, lattice[0], lattice[1])
             for i in range(first, end):
                 q = members[i]
                 t = q % parts.shape[1]
-                drawn[i] = _draw(
-                    x, before, low, high, edge, parts[p, t, : counts[p, t]], fractions[q, 0], fractions[q, 1], floored,
-                    rates[r, q], uniforms[lane, q, 0], uniforms[lane, q, 1],
-                )  # fmt: skip
+                drawn[i] = low
+                if low < high:
+                    drawn[i] = _draw(
+                        view, low, high, parts[p, t, : counts[p, t]], fractions[q, 0], fractions[q, 1], floored,
+                        rates[r, q], uniforms[lane, q, 0], uniforms[lane, q, 1],
+                    )  # fmt: skip
                 if math.isnan(drawn[i]):
                     failed[lane] = True
             if failed[lane]:
