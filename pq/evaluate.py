@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from pq.cells import Points
-from pq.column import as_floats, sorted_values
+from pq.column import Array, SortedColumn, as_floats, sorted_values
+from pq.counts import Counts
 from pq.exact import Number, budget_fraction, quantile_fraction, quantile_fractions, rank
 from pq.exponential import log_scores, log_sum
 from pq.priors import Prior
@@ -18,26 +19,35 @@ from pq.priors import Prior
 def gap(x: Any, quantiles: Any, values: Any) -> np.ndarray[Any, np.dtype[np.int64]]:
     """Records between each value and its target rank `floor(q n)` (`eq:gap`).
 
-    x: (n,) data in any order; missing ones are dropped. quantiles: (m,) in [0, 1]. values: (m,) in the same order.
-    Where several records equal the value it stands for every rank from the records below it to those at or below it,
-    and the gap is the target's distance from that range. A single record's value is no tie: `eq:gap` counts what is
-    strictly below.
+    x: (n,) data in any order, or `pq.Counts` of them; missing ones are dropped. quantiles: (m,) in [0, 1]. values: (m,)
+    in the same order. Where several records equal the value it stands for every rank from the records below it to those
+    at or below it, and the gap is the target's distance from that range. A single record's value is no tie: `eq:gap`
+    counts what is strictly below.
 
     Returns (m,) integers in records. Raises `ValueError` naming values if there is not one number for each quantile.
 
     >>> gap([1, 2, 3, 4], [0.5, 0.5], [2.5, 4.0]), gap([1, 2, 2, 2, 3], [0.2, 0.5, 1.0], [2, 2, 2])
     (array([0, 1]), array([0, 0, 1]))
     """
-    data = sorted_values(x)
+    records, before = _known(x)
     fractions = quantile_fractions(quantiles)
     outputs = np.atleast_1d(as_floats(np.atleast_1d(values)))
     if outputs.shape != (len(fractions),) or np.any(np.isnan(outputs)):
         raise ValueError("values must hold one number for each quantile")
-    targets = np.array([rank(q, len(data)) for q in fractions], dtype=np.int64)
-    below = np.searchsorted(data, outputs, side="left")
-    at_most = np.searchsorted(data, outputs, side="right")
+    below, at_most = (np.searchsorted(records, outputs, side=side) for side in ("left", "right"))
+    n = len(records)
+    if before is not None:
+        below, at_most, n = before[below], before[at_most], int(before[-1])
+    targets = np.array([rank(q, n) for q in fractions], dtype=np.int64)
     high = np.where(at_most - below > 1, at_most, below)
     return np.maximum(np.maximum(below - targets, targets - high), 0).astype(np.int64)
+
+
+def _known(x: Any) -> tuple[Array, np.ndarray[Any, np.dtype[np.int64]] | None]:
+    """Sorted records without the missing ones and, if each stands for several, how many come before each."""
+    if isinstance(x, Counts):
+        return x.values, np.concatenate([[0], np.cumsum(x.counts)])
+    return x.placed("drop") if isinstance(x, SortedColumn) else sorted_values(x), None
 
 
 def max_gap(x: Any, quantiles: Any, values: Any) -> int:

@@ -223,3 +223,23 @@ def test_counts_keep_the_callers_arrays() -> None:
 
 def test_the_text_of_counts_tells_nothing() -> None:
     assert repr(pq.Counts([123.0], [456])) == str(pq.Counts([7.0], [8])) == "<Counts of a sensitive column>"
+
+
+@pytest.mark.parametrize("grid", [None, 1, 0.5])
+@pytest.mark.parametrize("on_nan", ["drop", "lowest", "highest"])
+def test_a_release_of_counts_is_that_of_the_records(grid: Any, on_nan: Any) -> None:
+    rng = np.random.default_rng(3)
+    for n in (0, 1, 5, 200):
+        x = np.where(rng.random(n) < 0.1, NAN, np.round(rng.normal(0, 8, n) * 4) / 4)
+        x[::50] = INF
+        counts = pq.count(pl.DataFrame({"x": x}).lazy(), grid=grid)
+        options: dict[str, Any] = {"epsilon": 1, "priors": pq.Cauchy(0, 5), "grid": grid, "on_nan": on_nan}
+        for seed in range(5):
+            released = [pq.release(y, [0.9, 0.1, 0.5], rng=seed, **options).values for y in (x, counts)]
+            np.testing.assert_array_equal(*released)
+            densities = [pq.log_density(y, released[0], [0.9, 0.1, 0.5], **options) for y in (x, counts)]
+            gaps = [pq.gap(y, [0.9, 0.1, 0.5], released[0]) for y in (x, counts, pq.SortedColumn(x))]
+            if grid is None:
+                np.testing.assert_array_equal(gaps[0], gaps[1])
+            np.testing.assert_array_equal(gaps[0], gaps[2])
+            assert densities[0] == pytest.approx(densities[1], rel=1e-12, abs=1e-12)
