@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import matplotlib.pyplot as plt
@@ -17,7 +18,7 @@ from click.testing import CliRunner
 import pq
 from pq import plots_learning
 from pq.experiments import public_private as experiment
-from pq.experiments.static import even_quantiles
+from pq.experiments.static import even_quantiles, stream
 
 NINE = even_quantiles(9)
 STORED = ("adult", "movies", "goodreads11k")
@@ -26,7 +27,7 @@ STORED = ("adult", "movies", "goodreads11k")
 @pytest.fixture
 def fresh_caches() -> Iterator[None]:
     """Data sets that a test puts in the way are not remembered."""
-    caches = (experiment.populations, experiment.fitted, experiment.public_quantiles)
+    caches = (experiment.populations, experiment._fitted, experiment.public_quantiles)
     for cache in caches:
         cache.cache_clear()
     yield
@@ -108,6 +109,38 @@ def test_the_priors_are_those_of_the_methods() -> None:
     ):
         assert robust == plain.mix(pq.HalfCauchy(40), 0.1)
     assert experiment.priors("pubfit", *arguments) != experiment.priors("ogd", *arguments)
+
+
+def test_fits_aim_beside_ties_where_outputs_are_real() -> None:
+    arguments = ("pubfit", "adult_hours", 100, 9, 0)
+    paper, grid, level = (experiment.priors(*arguments, variant) for variant in experiment.VARIANTS)
+    assert paper == level != grid == experiment.priors(*arguments)
+    x = experiment.populations("adult_hours")[0]
+    wanted = pq.fit_public(
+        x, NINE, sample_size=100, loc=40, scale=2, min_width=1, rng=stream(0, "fit", "adult_hours", "cocob", 100, 9),
+        ties="beside",
+    )  # fmt: skip
+    assert paper == wanted
+
+
+def test_each_variant_releases_as_it_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[Any] = []
+
+    def release(x: Any, quantiles: Any, **options: Any) -> Any:
+        seen.append((pq.release(x, quantiles, **options), options))
+        return seen[-1][0]
+
+    monkeypatch.setattr(experiment, "pq", SimpleNamespace(**vars(pq) | {"release": release}))
+    for variant in experiment.VARIANTS:
+        row = experiment.run_cell(experiment.Cell("adult_hours", variant, "uniform", 2.0, 0.0, 0))
+        x = experiment.sample("adult_hours", 0.0, 100, 0)
+        measure = pq.max_gap if variant == "grid" else experiment.excess_gap
+        assert row["max_gap"] == measure(x, NINE, seen[-1][0].values)
+    (paper, _), (grid, options), (level, _) = seen
+    assert (paper.plan.depth, grid.plan.depth, level.plan.depth) == (4, 4, 1)
+    assert (paper.plan.calibration, grid.plan.calibration, level.plan.calibration) == ("paper", "sharp", "sharp")
+    assert options["grid"] == 1 and set(level.plan.epsilons) == {Fraction(2, 9)}
+    assert np.all(grid.values == np.round(grid.values)) and not np.any(level.values == np.round(level.values))
 
 
 def test_all_methods_of_a_trial_see_the_same_records(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import csv
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
@@ -21,80 +21,20 @@ import numpy as np
 from tqdm import tqdm
 
 import pq
-from pq.datasets.table import Table
 from pq.exact import rank
+from pq.experiments.public_sources import SOURCES
 from pq.experiments.static import even_quantiles, stream
 from pq.experiments.table import Row
 from pq.priors import Prior
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
-Variant = Literal["paper", "grid"]
+Variant = Literal["paper", "grid", "level"]
+VARIANTS: tuple[Variant, ...] = ("paper", "grid", "level")
 ROBUST_WEIGHT = 0.1
 HELD_OUT = 0.1  # part of the first population that is not public, where private records are drawn from it
 RESULTS = Path(__file__).resolve().parents[2] / "results" / "public_private"
 
 
-@dataclass(frozen=True)
-class Source:
-    """A column of two populations, and what is guessed about it before any record is seen (Appendix C.2).
-
-    first, second: the tables. held_out: whether a part of the first is kept from the public and mixed with the second.
-    loc, scale: the guesses nu and sigma. high: the end b of the uniform prior's interval for a quantile; it starts at
-    low. resolution: the step of the values.
-    """
-
-    label: str
-    unit: str
-    first: Callable[[], Table]
-    second: Callable[[], Table]
-    held_out: bool
-    loc: float
-    scale: float
-    low: float
-    high: Callable[[Fraction], float]
-    resolution: float
-
-    def guesses(self) -> tuple[float, float, float]:
-        return self.loc, self.scale, self.resolution
-
-
-def _pair(loader: Callable[..., Table], first: str, second: str, column: str) -> tuple[Any, Any]:
-    return lambda: loader(first, column, without=second), lambda: loader(second, column)
-
-
-def _adult(column: str) -> tuple[Any, Any]:
-    return lambda: pq.datasets.adult("train", column), lambda: pq.datasets.adult("test", column)
-
-
-def _ratings(label: str, loader: Callable[..., Table]) -> Source:
-    pair = _pair(loader, "history", "poetry", "average_rating")
-    return Source(label, "stars", *pair, True, 2.5, 0.5, 0.0, lambda q: 5.0, 0.01)
-
-
-def _pages(label: str, loader: Callable[..., Table]) -> Source:
-    pair = _pair(loader, "history", "poetry", "num_pages")
-    return Source(label, "pages", *pair, True, 200.0, 25.0, 0.0, lambda q: 1000.0 / float(1 - q), 1.0)
-
-
-SOURCES: dict[str, Source] = {
-    "adult_age": Source("Adult age", "years", *_adult("age"), False, 40.0, 5.0, 10.0, lambda q: 120.0, 1.0),
-    "adult_hours": Source(
-        "Adult hours", "hours", *_adult("hours_per_week"), False, 40.0, 2.0, 0.0, lambda q: 168.0, 1.0,
-    ),
-    # The paper's guesses for books, on a scale to ten and with two pages a minute.
-    "movies_rating": Source(
-        "Film rating", "points", *_pair(pq.datasets.movies, "Drama", "Documentary", "rating"),
-        True, 5.0, 1.0, 0.0, lambda q: 10.0, 0.1,
-    ),
-    "movies_length": Source(
-        "Film length", "minutes", *_pair(pq.datasets.movies, "Drama", "Documentary", "length"),
-        True, 100.0, 12.5, 0.0, lambda q: 500.0 / float(1 - q), 1.0,
-    ),
-    "goodreads_rating": _ratings("Goodreads rating", pq.datasets.goodreads),
-    "goodreads_pages": _pages("Goodreads pages", pq.datasets.goodreads),
-    "goodreads11k_rating": _ratings("Rating of 11,000 books", pq.datasets.goodreads11k),
-    "goodreads11k_pages": _pages("Pages of 11,000 books", pq.datasets.goodreads11k),
-}  # fmt: skip
 METHODS: dict[str, str] = {
     "uniform": "Uniform",
     "half_cauchy": "half-Cauchy",
@@ -146,8 +86,7 @@ def sample(source: str, mixture: float, n: int, trial: int, seed: int = 0) -> Ar
 
 
 @cache
-def fitted(source: str, optimizer: str, n: int, m: int, seed: int = 0) -> tuple[pq.Laplace, ...]:
-    """The priors that PubFit learns from a source's public records; the same in all trials."""
+def _fitted(source: str, optimizer: str, n: int, m: int, seed: int, ties: str) -> tuple[pq.Laplace, ...]:
     loc, scale, resolution = SOURCES[source].guesses()
     priors = pq.fit_public(
         populations(source, seed)[0],
@@ -158,16 +97,27 @@ def fitted(source: str, optimizer: str, n: int, m: int, seed: int = 0) -> tuple[
         min_width=resolution,
         optimizer=optimizer,
         rng=stream(seed, "fit", source, optimizer, n, m),
+        ties=ties,
     )
     return tuple(priors)
+
+
+def fitted(
+    source: str, optimizer: str, n: int, m: int, seed: int = 0, variant: Variant = "grid"
+) -> tuple[pq.Laplace, ...]:
+    """The priors that PubFit learns from a source's public records; the same in all trials.
+
+    Where public records are equal it aims at their value if outputs are on the grid, else at what is beside it.
+    """
+    return _fitted(source, optimizer, n, m, seed, "between" if variant == "grid" else "beside")
 
 
 @cache
 def public_quantiles(source: str, variant: Variant, m: int, seed: int = 0) -> Array:
     """The quantiles of the public records, as values that may be released.
 
-    "grid": the value at the rank. "paper": the distinct value, or a step beyond the largest, that has nearest to the
-    wanted number of records below it, as eq:gap counts.
+    "grid": the value at the rank. Real outputs: the distinct value, or a step beyond the largest, that has nearest to
+    the wanted number of records below it, as eq:gap counts.
     """
     x = np.sort(populations(source, seed)[0])
     targets = np.array([rank(q, len(x)) for q in even_quantiles(m)])
@@ -178,7 +128,7 @@ def public_quantiles(source: str, variant: Variant, m: int, seed: int = 0) -> Ar
     return np.append(values, x[-1] + SOURCES[source].resolution)[nearest]
 
 
-def priors(method: str, source: str, n: int, m: int, seed: int = 0) -> list[Prior]:
+def priors(method: str, source: str, n: int, m: int, seed: int = 0, variant: Variant = "grid") -> list[Prior]:
     """The m priors of a method; `public_quantiles`, which releases nothing private, has none.
 
     >>> priors("public_cauchy", "adult_age", 100, 1)
@@ -193,7 +143,7 @@ def priors(method: str, source: str, n: int, m: int, seed: int = 0) -> list[Prio
     if method == "public_cauchy":
         return [pq.Cauchy(value, facts.scale) for value in public_quantiles(source, "paper", m, seed).tolist()]
     optimizer, _, robust = method.partition("_")
-    learned = fitted(source, {"pubfit": "cocob", "ogd": "ogd"}[optimizer], n, m, seed)
+    learned = fitted(source, {"pubfit": "cocob", "ogd": "ogd"}[optimizer], n, m, seed, variant)
     return [prior.mix(safe, ROBUST_WEIGHT) if robust else prior for prior in learned]
 
 
@@ -216,8 +166,10 @@ def excess_gap(x: Array, quantiles: Sequence[Fraction], values: Array) -> int:
 class Cell:
     """One release of the experiment.
 
-    variant: "paper" is the paper's calibration with real outputs, measured by `excess_gap`; "grid" the sharp
-    calibration with outputs on the grid of the source's resolution, measured by `pq.max_gap`.
+    variant: "paper" is the paper's calibration with real outputs on the binary tree, measured by `excess_gap`; "grid"
+    the sharp calibration with outputs on the grid of the source's resolution, measured by `pq.max_gap`; "level" the
+    sharp calibration with real outputs, all quantiles on one level, so that each is looked for among all records with
+    an equal part of the budget, measured by `excess_gap`.
     """
 
     source: str
@@ -239,18 +191,20 @@ def run_cell(cell: Cell, *, n: int = 100, m: int = 9, seed: int = 0) -> Row:
     if cell.method == "public_quantiles":
         values = public_quantiles(cell.source, cell.variant, m, seed)
     else:
-        how: dict[str, Any] = {"calibration": "paper"}
-        if cell.variant == "grid":
-            how = {"calibration": "sharp", "grid": Fraction(str(SOURCES[cell.source].resolution))}
+        options: dict[Variant, dict[str, Any]] = {
+            "paper": {"calibration": "paper"},
+            "grid": {"grid": Fraction(str(SOURCES[cell.source].resolution))},
+            "level": {"arity": m + 1},
+        }
         values = pq.release(
             x,
             quantiles,
             epsilon=cell.epsilon,
-            priors=priors(cell.method, cell.source, n, m, seed),
+            priors=priors(cell.method, cell.source, n, m, seed, cell.variant),
             rng=stream(seed, "noise", cell.source, n, m, cell.epsilon, cell.mixture, cell.trial),
-            **how,
+            **options[cell.variant],
         ).values
-    measure = excess_gap if cell.variant == "paper" else pq.max_gap
+    measure = pq.max_gap if cell.variant == "grid" else excess_gap
     return vars(cell) | {"max_gap": measure(x, quantiles, values)}
 
 
@@ -260,7 +214,7 @@ def cells(
     epsilons: Iterable[float],
     mixtures: Iterable[float],
     trials: int,
-    variants: Iterable[Variant] = ("paper", "grid"),
+    variants: Iterable[Variant] = VARIANTS,
     methods: Iterable[str] = tuple(METHODS),
 ) -> list[Cell]:
     """All cells of an experiment in `EXPERIMENTS`, in order.
@@ -268,7 +222,7 @@ def cells(
     Raises `ValueError` naming the argument that the experiment does not know or cannot run.
 
     >>> len(cells("adult", epsilons=[0.1, 1.0], mixtures=[0.0], trials=3))
-    192
+    288
     """
     if experiment not in EXPERIMENTS:
         raise ValueError(f"experiment must be one of {', '.join(EXPERIMENTS)}, got {experiment!r}")
