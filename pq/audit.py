@@ -13,7 +13,7 @@ import numpy as np
 from pq.audit_bins import Line
 from pq.audit_mechanism import Mechanism
 from pq.audit_search import BINS, Found, Search
-from pq.release import log_density
+from pq.density import log_density
 
 TOLERANCE = 1e-7  # relative, for rounding
 

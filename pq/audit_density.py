@@ -1,7 +1,7 @@
 """The exact log density of a release for a batch of columns and outputs at once: `alg:quantiles`, vectorised for the
 audit.
 
-The formulas are those of `pq.release.log_density`: budgets, rates and relative quantiles come from the plan, masses
+The formulas are those of `pq.density.log_density`: budgets, rates and relative quantiles come from the plan, masses
 from the priors, scores from `pq.exponential.log_scores`. Only the bookkeeping differs: a node keeps all records of the
 column, those outside its interval as cells of no width, so that all rows of a batch have the same shape at every node.
 """
@@ -17,9 +17,10 @@ from pq.audit_mechanism import difference
 from pq.audit_view import Interval, View, lattice_edges
 from pq.cells import LATTICE_END, from_units, to_units
 from pq.column import Array
+from pq.density import OFF_GRID
 from pq.exponential import log_scores, target_rank
 from pq.plan import Node
-from pq.release import OFF_GRID, Request
+from pq.request import Request
 
 
 def select(interval: Interval, rows: Any) -> Interval:
@@ -175,7 +176,7 @@ class TreeDensity:
         return np.where(np.isposinf(values), np.inf, units)
 
     def split(self, interval: Interval, outputs: Array) -> list[Interval]:
-        """Intervals between a node's outputs, with the shares of the records at each end; see `pq.release.split`."""
+        """Intervals between a node's outputs, with the shares of the records at each end; see `pq.request.split`."""
         low, high, low_share, high_share = interval
         columns = list(outputs.T)
         passed = [self.tie_share * np.where(o == low, low_share, np.where(o == high, high_share, 1.0)) for o in columns]

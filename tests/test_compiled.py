@@ -13,9 +13,10 @@ import pq
 from pq.cells import Points
 from pq.compiled import laws, walk
 from pq.compiled.encode import encode
+from pq.draw import _compiled, walked
 from pq.experiments.lane_gaps import lane_max_gaps
 from pq.experiments.static import even_quantiles
-from pq.release import Request, _compiled, walked
+from pq.request import Request
 
 OPTIONS: dict[str, Any] = {
     "epsilon": 1.0,

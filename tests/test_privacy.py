@@ -15,7 +15,7 @@ import pytest
 import pq
 from pq import privacy
 from pq.plan import forget_plans
-from pq.release import Request
+from pq.request import Request
 
 SETTINGS = [
     {"calibration": c, "adaptation": a, "arity": k}

@@ -13,6 +13,7 @@ import pytest
 
 import pq
 from pq import sequential
+from pq.draw import draw
 from pq.experiments import sequential as experiments
 from pq.experiments.sequential import Day, Releaser
 from pq.experiments.sequential_tasks import TASKS, Private, make_predictor
@@ -20,7 +21,7 @@ from pq.experiments.static import even_quantiles
 from pq.learners import StepsExceeded, private_noise_std, square_root_variances
 from pq.ledger import Ledger
 from pq.losses import laplace_linear, proxy_interval, widen
-from pq.release import Request, draw
+from pq.request import Request
 from pq.sequential import DPLearned, NonPrivate, PubPrev, PubProx, Session, Standardise, Static, release_sequence
 from pq.sequential.guarantee import zcdp_total
 from pq.sequential.learned import optimal_interval, shorten

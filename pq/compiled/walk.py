@@ -319,7 +319,7 @@ def _draw(
 
 @compiled
 def _share(shares: Any, out: Any, nodes: Any, node: int, side: int, tie_share: float) -> float:
-    """Part of the records at the node's lower (side 0) or upper end that go on to it; see `pq.release.split`."""
+    """Part of the records at the node's lower (side 0) or upper end that go on to it; see `pq.request.split`."""
     parent, own = nodes[node, 4], nodes[node, 2 + side]
     if parent < 0 or own == nodes[parent, 2 + side]:
         return shares[parent, side] if parent >= 0 else 0.0

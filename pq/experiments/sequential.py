@@ -25,6 +25,7 @@ from tqdm import tqdm
 from pq.cells import Points
 from pq.compiled import lanes
 from pq.compiled.encode import Tables, encode
+from pq.draw import walked
 from pq.exact import budget_fraction
 from pq.experiments.lane_gaps import lane_max_gaps
 from pq.experiments.sequential_tasks import METHODS, TASKS, Private, Task, make_predictor
@@ -32,7 +33,7 @@ from pq.experiments.static import even_quantiles, stream
 from pq.experiments.table import Row, mean_and_error
 from pq.plan import plan_for
 from pq.priors import Laplace, Prior
-from pq.release import Request, walked
+from pq.request import Request
 from pq.sequential import DPLearned, Predictor, PrivatePredictor
 from pq.sequential.predictors import LaplacePredictor
 

@@ -26,7 +26,8 @@ from pq.exact import Number, budget_fraction, quantile_fractions
 from pq.ledger import Ledger
 from pq.priors import Cauchy, Prior
 from pq.privacy import check_choice
-from pq.release import Release, Request, fulfil, release
+from pq.release import Release, fulfil, release
+from pq.request import Request
 from pq.sequential.guarantee import Guarantee, zcdp_total
 from pq.sequential.predictors import Predictor, PrivatePredictor
 
