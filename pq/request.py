@@ -1,0 +1,131 @@
+"""What a release is asked to do: checked public arguments, and the walk down the tree (`alg:quantiles`)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from pq.cells import Column, Lattice, Points, grid_step
+from pq.column import OnNan, SortedColumn, sorted_values
+from pq.counts import Counts
+from pq.exponential import Law, target_rank
+from pq.plan import Node, Plan, plan_for
+from pq.priors import Prior
+from pq.privacy import Adaptation, check_choice
+
+Interval = tuple[float, float, float, float]  # low, high, and the shares of the records at low and at high
+
+
+@dataclass(frozen=True)
+class Request:
+    """The public arguments of a release, checked before any data are touched."""
+
+    plan: Plan
+    priors: tuple[Prior, ...]  # of each distinct quantile
+    adaptation: str
+    step: Fraction | None
+    on_nan: str
+    max_contributions: int
+
+    @classmethod
+    def of(
+        cls,
+        quantiles: Any,
+        *,
+        epsilon: Any,
+        priors: Any,
+        adaptation: str,
+        grid: Any,
+        on_nan: str,
+        max_contributions: Any,
+        adjacency: Any,
+        calibration: Any,
+        arity: Any,
+        budget_power: Any,
+    ) -> Request:
+        plan = plan_for(quantiles, epsilon, max_contributions, adjacency, calibration, arity, budget_power)
+        check_choice(adaptation, Adaptation, "adaptation")
+        check_choice(on_nan, OnNan, "on_nan")
+        chosen = _distinct_priors(priors, plan)
+        return cls(plan, chosen, adaptation, grid_step(grid, chosen), on_nan, int(max_contributions))
+
+    def column(self, x: Any) -> Column:
+        before = None
+        if isinstance(x, Counts):
+            placed = x.placed(self.on_nan)
+            values, before = placed.values, np.concatenate([[0], np.cumsum(placed.counts)])
+        else:
+            values = x.placed(self.on_nan) if isinstance(x, SortedColumn) else sorted_values(x, self.on_nan)
+        return Points(values, before) if self.step is None else Lattice.of(values, self.step, before)
+
+    def laws(self, column: Column, node: Node, interval: Interval) -> list[Law]:
+        """The laws of a node's mechanisms, given the earlier outputs that bound it."""
+        view = column.view(*interval)
+        edge = self.adaptation == "edge"
+        return [
+            Law(
+                column,
+                view,
+                *interval[:2],
+                self.priors[i],
+                target_rank(m.relative, view.n, self.plan.calibration),
+                m.rate,
+                edge,
+            )
+            for i, m in ((i, self.plan.mechanisms[i]) for i in node.indices)
+        ]
+
+    @property
+    def tie_share(self) -> float:
+        """Part of a record at an output that goes on to the node on either side: half on a lattice, if not floored."""
+        return 0.5 if self.step is not None and self.plan.calibration == "sharp" else 0.0
+
+    def walk(self, column: Column, decide: Callable[[Node, list[Law]], list[float]]) -> None:
+        """Visit the nodes from the root down; `decide` gives a node's sorted outputs in the column's units."""
+        pending: list[tuple[Node, Interval]] = [(self.plan.root, (-math.inf, math.inf, 0.0, 0.0))]
+        while pending:
+            node, interval = pending.pop()
+            outputs = decide(node, self.laws(column, node, interval))
+            parts = split(interval, outputs, self.tie_share)
+            pending += [(child, part) for child, part in zip(node.children, parts, strict=False) if child is not None]
+
+
+def split(interval: Interval, outputs: Sequence[float], tie_share: float) -> list[Interval]:
+    """The intervals between a node's sorted outputs, with the shares of the records at each end that they hold.
+
+    A record at an output leaves `tie_share` of its weight in the node to the interval below that output and as much to
+    the one above; intervals of no width hold no records. So the weights of a record in all parts sum to at most its
+    weight in the node.
+    """
+    low, high, low_share, high_share = interval
+
+    def weight(o: float) -> float:
+        return low_share if o == low else high_share if o == high else 1.0
+
+    bounds = (low, *outputs, high)
+    below = (low_share, *(tie_share * weight(o) for o in outputs))
+    above = (*(tie_share * weight(o) for o in outputs), high_share)
+    return list(zip(bounds[:-1], bounds[1:], below, above, strict=True))
+
+
+def _distinct_priors(priors: Any, plan: Plan) -> tuple[Prior, ...]:
+    """One prior for each distinct quantile of a plan, from one prior or one per quantile in the caller's order."""
+    if isinstance(priors, Prior):
+        return (priors,) * len(plan.distinct)
+    m, each = len(plan.quantiles), priors
+    if not isinstance(each, Sequence) or not all(isinstance(prior, Prior) for prior in each):
+        raise TypeError(
+            "priors must be a prior of pq (pq.from_scipy wraps a scipy.stats distribution) or a sequence of them"
+        )
+    if len(each) != m:
+        raise ValueError(f"priors must be one prior or one per quantile: got {len(each)} for {m} quantiles")
+    chosen: dict[int, Prior] = {}
+    for position, prior in zip(plan.positions, each, strict=True):
+        if chosen.setdefault(position, prior) != prior:
+            raise ValueError(f"priors must agree where quantiles repeat: {plan.distinct[position]} has two")
+    return tuple(chosen[i] for i in range(len(plan.distinct)))
