@@ -429,7 +429,7 @@ def _two_point_rows(epsilon: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
 def check_gap_change(subject: int = 1) -> str:
-    """One record changes the gap by at most 1 at every outcome, added, removed or replaced: all small data sets."""
+    """eq:l2sensitivity: one record changes the gap by at most 1 everywhere, added, removed or replaced: small data."""
     rank, target, up, risen, n = z3.Ints("rank target up risen n")
     q = z3.Real("q")
     change = z3.If(rank + up >= target + risen, rank + up - target - risen, target + risen - rank - up)

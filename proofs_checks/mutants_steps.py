@@ -42,11 +42,7 @@ def _wrong_half(density: Any, cell: Any, part: Any) -> Fraction:
 def _one_loss(laws: Any, mine: Any, best: Any) -> Fraction:
     """The integrals with one of the two losses."""
     return sum(
-        (
-            u * abs(p - r)
-            for one, two in pairwise(laws)
-            for u, p, r in zip(best, one, two, strict=True)
-        ),
+        (u * abs(p - r) for one, two in pairwise(laws) for u, p, r in zip(best, one, two, strict=True)),
         F(0),
     )
 

@@ -109,8 +109,12 @@ def test_row_is_whole(label: str) -> None:
     if claim["verdict"] in ("holds corrected", "false as stated"):
         assert claim.get("corrected"), "what is true instead?"
         assert claim.get("counterexample"), "what contradicts the printed statement?"
+    if claim["verdict"] == "false as stated":
+        assert claim["grade"] in ("proved", "high precision"), "a counterexample is exact, or nearly"
     if claim["verdict"] == "not decided":
         assert claim.get("note"), "what is missing?"
+    if label in STATEMENTS:
+        assert claim.get("code"), "what implements it?"
 
 
 @pytest.mark.parametrize("label", [label for label in CLAIMS if CLAIMS[label].get("code")])
