@@ -95,6 +95,17 @@ def test_interval_keeps_its_digits_on_a_grid_of_plain_numbers():
                 check_interval(theta, phi, lower, lower + width)
 
 
+@pytest.mark.parametrize("width", [1e-12, 1e-5, 0.01, 0.25])
+@pytest.mark.parametrize("offset", [-1e-4, -1e-7, 1e-9, 1e-6, 1e-3])
+def test_slope_keeps_its_digits_near_its_zero(width, offset):
+    """On a narrow interval at one scale from the location both terms of d_phi cancel: relative to what is left."""
+    for phi in (1.0, 4.0, 2.0**-20):
+        lower, upper = (1.0 + offset) / phi, (1.0 + offset + width) / phi
+        for ends, theta in (((lower, upper), 0.0), ((-upper, -lower), 0.0)):
+            truth = interval_oracle(theta, phi, *ends)[2]
+            assert abs(losses.laplace_interval(theta, phi, *ends)[2] - truth) <= 1e-10 * abs(truth)
+
+
 def test_interval_gradient_survives_subnormal_tails():
     check_interval(-820.8553525016748, 2.615141464723284e-79, -5.9763472890761485e81, -3.0136551212219174e80)
     check_interval(-7.555987585178089e-07, 2.7462487608170622e-30, -2.6320810402964867e32, 2.6320810347937167e32)
