@@ -79,8 +79,8 @@ notebooks: $(READY) ## execute the notebooks anew from their sources and store t
 lab: $(READY) ## open the notebooks in JupyterLab
 	$(BIN)/jupyter lab notebooks
 
-bench: $(READY) ## time one release beside np.sort of the same array
-	$(BIN)/python -m benchmarks.one_release
+bench: $(READY) ## time and memory of one release beside np.sort and np.quantile
+	$(BIN)/python -m benchmarks.one_release --save results/benchmarks/one_release.csv
 
 # Other libraries bring dependencies that this project does not want, so they live apart.
 $(PEERS_READY): $(READY) benchmarks/peers/requirements.lock
