@@ -34,6 +34,14 @@ def compiled(function: Any) -> Any:
 
 
 @compiled
+def _small_arctan(t: float) -> float:
+    """arctan(t) for 0 <= t < 0.05, to the last digit."""
+    s = t * t
+    series = 1.0 / 7.0 - s * (1.0 / 9.0 - s * (1.0 / 11.0 - s / 13.0))
+    return t * (1.0 - s * (1.0 / 3.0 - s * (0.2 - s * series)))
+
+
+@compiled
 def _angle(x: float, y: float, width: float) -> float:
     """The angle under which (x, y], of that width, is seen from a point one above the origin."""
     if math.isinf(x) or math.isinf(y):
@@ -41,19 +49,21 @@ def _angle(x: float, y: float, width: float) -> float:
             return math.pi
         return math.atan2(1.0, x) if math.isinf(y) else math.atan2(1.0, -y)
     side = 1.0 + x * y
+    if not side > 0.0:
+        return math.atan2(width, side)
     t = width / side
-    if side > 0.0 and t < 0.01:
-        s = t * t
-        return t * (1.0 - s * (1.0 / 3.0 - s * (0.2 - s * (1.0 / 7.0 - s / 9.0))))
-    return math.atan2(width, side)
+    return _small_arctan(t) if t < 0.05 else math.atan(t)
 
 
 @compiled
 def _one_minus_exp(width: float) -> float:
     """1 - exp(-width), for any width at least 0."""
-    if width < 1e-3:
-        return width * (1.0 - width * (0.5 - width * (1.0 / 6.0 - width * (1.0 / 24.0 - width / 120.0))))
-    return -math.expm1(-width)
+    if width > 0.1:
+        return -math.expm1(-width)
+    w = width
+    series = 1.0 - w * (1 / 7) * (1.0 - w * (1 / 8) * (1.0 - w * (1 / 9) * (1.0 - w * (1 / 10))))
+    series = 1.0 - w * (1 / 4) * (1.0 - w * (1 / 5) * (1.0 - w * (1 / 6) * series))
+    return w * (1.0 - w * (1 / 2) * (1.0 - w * (1 / 3) * series))
 
 
 @compiled
@@ -134,9 +144,8 @@ def _add_cauchy(loc: float, scale: float, weight: float, edges: Any, out: Any) -
     for i in range(out.size):
         y, width = (edges[i + 1] - loc) * unit, (edges[i + 1] - edges[i]) * unit
         t = width / (1.0 + x * y)
-        if 0.0 <= t < 0.01:
-            s = t * t
-            out[i] += weight * t * (1.0 - s * (1.0 / 3.0 - s * (0.2 - s * (1.0 / 7.0 - s / 9.0))))
+        if 0.0 <= t < 0.05:
+            out[i] += weight * _small_arctan(t)
         elif width > 0.0:
             out[i] += weight * _angle(x, y, width)
         x = y
@@ -146,14 +155,18 @@ def _add_cauchy(loc: float, scale: float, weight: float, edges: Any, out: Any) -
 def _add_laplace(loc: float, scale: float, weight: float, edges: Any, out: Any) -> None:
     unit, weight = 1.0 / scale, 0.5 * weight
     x = (edges[0] - loc) * unit
+    tail = math.exp(-abs(x))
     for i in range(out.size):
         y, width = (edges[i + 1] - loc) * unit, (edges[i + 1] - edges[i]) * unit
+        beyond = math.exp(-abs(y))
         if width > 0.0:
-            if x >= 0.0 or y <= 0.0:
-                out[i] += weight * math.exp(-max(x, -y)) * _one_minus_exp(width)
-            else:
+            if x < 0.0 < y:
                 out[i] += weight * (_one_minus_exp(-x) + _one_minus_exp(y))
-        x = y
+            elif width > 0.1:
+                out[i] += weight * abs(tail - beyond)
+            else:
+                out[i] += weight * max(tail, beyond) * _one_minus_exp(width)
+        x, tail = y, beyond
 
 
 @compiled

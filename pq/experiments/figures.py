@@ -21,8 +21,6 @@ from pq.experiments.grid import Unit
 from pq.experiments.sequential_tasks import TASKS
 from pq.experiments.table import Row
 
-BLOCK = 10  # trials of a sequence that run in lockstep
-
 
 @dataclass(frozen=True)
 class Profile:
@@ -130,15 +128,15 @@ def public_rows(
 
 
 def sequential_rows(
-    *, task: str, method: str, epsilons: list[float], days: int | None, m: int, first_trial: int, trials: int,
+    *, task: str, methods: list[str], epsilons: list[float], days: int | None, m: int, first_trial: int, trials: int,
     day_blocks: int, seed: int,
 ) -> list[Row]:  # fmt: skip
     """Maximum gaps of a sequence, by trial: mean and median over all days, block -1, and over each block of days."""
-    cell = sequential.Cell(task, method, epsilons[0], days, first_trial, trials, seed=seed, m=m)
-    gaps = sequential.run_cells(cell, epsilons)
+    cell = sequential.Cell(task, methods[0], epsilons[0], days, first_trial, trials, seed=seed, m=m)
+    tables = sequential.run_cells(cell, methods, epsilons)
     return [
         {"method": method, "m": m, "epsilon": epsilon, "trial": first_trial + k} | row
-        for epsilon, table in zip(epsilons, gaps, strict=True)
+        for (method, epsilon), table in tables.items()
         for k in range(table.shape[1])
         for row in day_rows(table[:, k], day_blocks)
     ]
@@ -224,6 +222,7 @@ def _sequential_units(
     chosen = sequential.methods_for(TASKS[task]) if methods is None else methods
     own = {
         "task": task,
+        "methods": list(chosen),
         "epsilons": [epsilon_of(v) for v in (profile.log_epsilons if log_epsilon is None else [log_epsilon])],
         "days": days,
         "day_blocks": profile.day_blocks if log_epsilon is not None else 1,
@@ -233,11 +232,10 @@ def _sequential_units(
             figure,
             data,
             sequential_rows,
-            own | {"method": method, "m": m, "first_trial": first, "trials": min(BLOCK, profile.trials - first)},
+            own | {"m": m, "first_trial": first, "trials": min(sequential.BLOCK, profile.trials - first)},
         )
         for m in ms
-        for method in chosen
-        for first in range(0, profile.trials, BLOCK)
+        for first in range(0, profile.trials, sequential.BLOCK)
     ]
 
 

@@ -3,21 +3,16 @@
 Trials and budgets run in lockstep: one predictor holds the state of all of them. Every release is that of `pq.release`,
 from the uniforms of a stream that the cell's name gives.
 
-    python -m pq.experiments.sequential TASK [--days N] [--trials N] [--log-epsilons ...] [--methods ...]
-
-keeps finished cells in `runs/` and writes two small tables to `results/sequential/`.
+See `pq.experiments.figures` for the paper's own parameters, and `pq reproduce`.
 """
 
 from __future__ import annotations
 
-import csv
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from pathlib import Path
 from typing import Any
 
-import click
 import numpy as np
 import numpy.typing as npt
 from tqdm import tqdm
@@ -25,6 +20,7 @@ from tqdm import tqdm
 from pq.cells import Points
 from pq.compiled import lanes
 from pq.compiled.encode import Tables, encode
+from pq.datasets import DatasetSequence
 from pq.draw import walked
 from pq.exact import budget_fraction
 from pq.experiments.lane_gaps import lane_max_gaps
@@ -39,7 +35,7 @@ from pq.sequential.predictors import LaplacePredictor
 
 FloatArray = npt.NDArray[np.float64]
 BINS = 100
-BLOCK = 10  # trials in lockstep
+BLOCK = 20  # trials in lockstep
 
 
 @dataclass(frozen=True)
@@ -162,46 +158,69 @@ def run_cell(cell: Cell, *, private: Private | None = None, progress: bool = Fal
     >>> run_cell(Cell("synthetic", "prox", 1.0, days=5, trials=2)).shape
     (5, 2)
     """
-    return run_cells(cell, [cell.epsilon], private=private, progress=progress)[0]
+    return run_cells(cell, [cell.method], [cell.epsilon], private=private, progress=progress)[cell.method, cell.epsilon]
 
 
 def run_cells(
-    cell: Cell, epsilons: Sequence[float], *, private: Private | None = None, progress: bool = False
-) -> list[npt.NDArray[np.int32]]:
-    """`run_cell` for a cell with each of some budgets in turn: the same numbers, in a fraction of the time."""
+    cell: Cell,
+    methods: Sequence[str],
+    epsilons: Sequence[float],
+    *,
+    private: Private | None = None,
+    progress: bool = False,
+) -> dict[tuple[str, float], npt.NDArray[np.int32]]:
+    """`run_cell` for a cell with each of some methods and budgets: the same numbers, in a fraction of the time."""
     if cell.task not in TASKS:
         raise ValueError(f"task must be among {', '.join(TASKS)}, got {cell.task!r}")
-    if cell.method == "dp" and len(epsilons) > 1:  # step sizes and noise depend on the budget
-        return [run_cells(cell, [epsilon], private=private, progress=progress)[0] for epsilon in epsilons]
-    task, own, quantiles = TASKS[cell.task], private or Private(), even_quantiles(cell.m)
-    trials = range(cell.first_trial, cell.first_trial + cell.trials)
+    task, trials = TASKS[cell.task], range(cell.first_trial, cell.first_trial + cell.trials)
     data = [task.load(cell.days, trial, cell.seed) for trial in ([0] if task.shared else trials)]
-    days, dimension = len(data[0]), data[0].features.shape[1]
-    names = [(cell.task, cell.method, epsilon, days, cell.first_trial, cell.m) for epsilon in epsilons]
-    copies = cell.trials * len(epsilons)
-    learning = stream(cell.seed, "learning", *names[0])
-    predictor = make_predictor(
-        cell.method, task, dimension, days, copies, epsilons[0], learning, own, quantiles=quantiles
-    )
-    spent = predictor.epsilon if isinstance(predictor, DPLearned) else 0
-    budgets = [budget_fraction(epsilon) - spent for epsilon in epsilons]
-    release = Releaser(budgets, cell.trials, [stream(cell.seed, "noise", *name) for name in names], quantiles)
+    days, quantiles = len(data[0]), even_quantiles(cell.m)
+    groups = [
+        Lockstep(replace(cell, method=method), some, data[0], private or Private())
+        for method in methods
+        for some in ([[epsilon] for epsilon in epsilons] if method == "dp" else [list(epsilons)])
+    ]
     places = stream(cell.seed, "places", cell.task, cell.first_trial)
-    out = np.full((days, copies), -1, dtype=np.int32)
-    every = 1 if cell.method.startswith("pr") else cell.every
-    for t in tqdm(range(days), disable=not progress, unit="day", desc=cell.method):
+    for t in tqdm(range(days), disable=not progress, unit="day", desc=cell.task):
         day = Day([sequence.datasets[t] for sequence in data], task, places)
-        features = data[0].features[t]
-        if not task.shared and isinstance(predictor, LaplacePredictor):
-            features = np.tile([sequence.features[t] for sequence in data], (len(epsilons), 1))
-        if t % every == 0:
-            values = release(day, predictor, features)
-            out[t] = day.max_gaps(values, quantiles)
-            predictor.observe(features, values)
-        if isinstance(predictor, PrivatePredictor):
-            low, high = (np.tile(end, (copies // len(end), 1)) for end in day.intervals(quantiles))
-            predictor.learn_intervals(features, low, high)  # type: ignore[attr-defined]
-    return np.split(out, len(epsilons), axis=1)
+        features = data[0].features[t][None] if task.shared else np.array([s.features[t] for s in data])
+        for group in groups:
+            group.step(t, day, features, quantiles)
+    return {(g.cell.method, e): gaps for g in groups for e, gaps in zip(g.epsilons, g.split(), strict=True)}
+
+
+class Lockstep:
+    """A method on all trials of a cell with some budgets, one day after another."""
+
+    def __init__(self, cell: Cell, epsilons: Sequence[float], data: DatasetSequence, private: Private) -> None:
+        self.cell, self.epsilons = cell, epsilons
+        days, dimension, quantiles = len(data), data.features.shape[1], even_quantiles(cell.m)
+        names = [(cell.task, cell.method, epsilon, days, cell.first_trial, cell.m) for epsilon in epsilons]
+        self.copies = cell.trials * len(epsilons)
+        learning = stream(cell.seed, "learning", *names[0])
+        self.predictor = make_predictor(
+            cell.method, TASKS[cell.task], dimension, days, self.copies, epsilons[0], learning, private, quantiles
+        )
+        spent = self.predictor.epsilon if isinstance(self.predictor, DPLearned) else 0
+        budgets = [budget_fraction(epsilon) - spent for epsilon in epsilons]
+        self.release = Releaser(budgets, cell.trials, [stream(cell.seed, "noise", *name) for name in names], quantiles)
+        self.gaps = np.full((days, self.copies), -1, dtype=np.int32)
+        self.every = 1 if cell.method.startswith("pr") else cell.every
+
+    def step(self, t: int, day: Day, known: FloatArray, quantiles: Sequence[Fraction]) -> None:
+        """Day t with public features (trials or 1, d)."""
+        features = np.tile(known, (self.copies // len(known), 1)) if len(known) > 1 else known[0]
+        if t % self.every == 0:
+            values = self.release(day, self.predictor, features)
+            self.gaps[t] = day.max_gaps(values, quantiles)
+            self.predictor.observe(features, values)
+        if isinstance(self.predictor, PrivatePredictor):
+            low, high = (np.tile(end, (self.copies // len(end), 1)) for end in day.intervals(quantiles))
+            self.predictor.learn_intervals(features, low, high)  # type: ignore[attr-defined]
+
+    def split(self) -> list[npt.NDArray[np.int32]]:
+        """Gaps (days, trials) of each budget."""
+        return np.split(self.gaps, len(self.epsilons), axis=1)
 
 
 def smoothed(gaps: npt.NDArray[np.int32], bins: int = BINS) -> list[Row]:
@@ -238,73 +257,3 @@ def summary(gaps: npt.NDArray[np.int32]) -> Row:
 def methods_for(task: Task) -> list[str]:
     """The methods that make sense on a task: a half-Cauchy only where data cannot be negative."""
     return [m for m in METHODS if m != "half_cauchy" or task.nonnegative]
-
-
-def _gaps(cell: Cell, blocks: int, cache: Path, progress: bool) -> npt.NDArray[np.int32]:
-    """All blocks of trials of a cell, read from the cache where they are there already."""
-    parts = []
-    for block in range(blocks):
-        part = replace(cell, first_trial=block * cell.trials)
-        path = cache / ("-".join(str(v) for v in vars(part).values()) + ".npz")
-        if not path.exists():
-            gaps = run_cell(part, progress=progress)
-            path.parent.mkdir(parents=True, exist_ok=True)
-            unfinished = path.with_name(f"{path.name}.part.npz")
-            np.savez_compressed(unfinished, gaps=gaps)
-            unfinished.rename(path)
-        with np.load(path) as arrays:
-            parts.append(arrays["gaps"])
-    return np.concatenate(parts, axis=1)
-
-
-def write_table(path: Path, rows: Sequence[Row]) -> None:
-    """A table of rows with the same columns as CSV, numbers to six digits."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("w", newline="") as file:
-        writer = csv.DictWriter(file, rows[0])
-        writer.writeheader()
-        writer.writerows([{k: f"{v:.6g}" if isinstance(v, float) else v for k, v in row.items()} for row in rows])
-
-
-@click.command()
-@click.argument("task", type=click.Choice(list(TASKS)))
-@click.option("--days", type=int, help="The first days only; by default all.")
-@click.option("--trials", default=40, show_default=True, help="In blocks of 10.")
-@click.option("--log-epsilons", default="-4,-3,-2,-1,0,1", show_default=True, help="Base 10, separated by commas.")
-@click.option("--methods", help="Names, separated by commas; by default all that make sense.")
-@click.option("--time-plots", default="-0.5,-2", show_default=True, help="Which of them also get a table over time.")
-@click.option("--every", default=1, show_default=True, help="See Cell.")
-@click.option("--results", type=click.Path(path_type=Path), default=Path("results/sequential"), show_default=True)
-@click.option("--cache", type=click.Path(path_type=Path), default=Path("runs/sequential"), show_default=True)
-@click.option("--progress", is_flag=True, help="Show a bar on stderr.")
-def main(
-    task: str,
-    days: int | None,
-    trials: int,
-    log_epsilons: str,
-    methods: str | None,
-    time_plots: str,
-    every: int,
-    results: Path,
-    cache: Path,
-    progress: bool,
-) -> None:
-    """Run a task with every method and epsilon, and write its tables."""
-    table, over_time = [], []
-    block = min(BLOCK, trials)
-    chosen: Iterable[str] = methods.split(",") if methods else methods_for(TASKS[task])
-    for log_epsilon in map(float, log_epsilons.split(",")):
-        for method in chosen:
-            cell = Cell(task, method, float(f"{10.0**log_epsilon:.6g}"), days, 0, block, every)
-            gaps = _gaps(cell, -(-trials // block), cache, progress)
-            facts = {"task": task, "method": method, "log_epsilon": log_epsilon}
-            table.append(facts | summary(gaps))
-            if log_epsilon in map(float, time_plots.split(",")):
-                over_time += [facts | row for row in smoothed(gaps)]
-            write_table(results / f"sequential_{task}.csv", table)
-            if over_time:
-                write_table(results / f"sequential_{task}_time.csv", over_time)
-
-
-if __name__ == "__main__":
-    main()
