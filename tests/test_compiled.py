@@ -183,6 +183,25 @@ def test_masses_and_points_are_those_of_the_priors(prior: pq.priors.Prior) -> No
                 assert abs(laws.point(rows, a, b, u) - expected_point) <= most
 
 
+@pytest.mark.parametrize("prior", [pq.Laplace(1, 2), pq.Normal(1, 2), pq.Cauchy(1, 2)])
+def test_log_masses_hold_far_out_or_are_not_given(prior: pq.priors.Prior) -> None:
+    """Where the mass is no float its logarithm is right, or NaN, which leaves the lane to the slow way."""
+    table = encode([prior])
+    assert table is not None
+    rng, given = np.random.default_rng(0), 0
+    for side in (1.0, -1.0):
+        for distance in 10.0 ** rng.uniform(1, 8, 200):
+            width = distance * 10.0 ** rng.uniform(-15, 3)
+            a, b = sorted([1.0 + side * distance, 1.0 + side * (distance + width)])
+            if rng.random() < 0.2:
+                a, b = (a, np.inf) if side > 0 else (-np.inf, b)
+            found = laws.log_mass(table[0][0], a, b)
+            if not math.isnan(found):
+                given += 1
+                assert found == pytest.approx(prior.log_mass(a, b), rel=2e-12)
+    assert given > 200
+
+
 def test_cell_masses_are_masses_of_cells() -> None:
     prior = pq.Mixture([pq.Laplace(0, 1), pq.Cauchy(1, 2), pq.Normal(0, 3)], [1, 2, 3])
     table = encode([prior])

@@ -14,7 +14,7 @@ from pq.priors import Cauchy, HalfCauchy, Laplace, Mixture, Normal, PiecewiseCon
 Row = tuple[float, float, float, float]  # kind, loc and scale (or both ends), weight
 Rows = list[Row]
 
-MODERATE = 1e100  # parameters and records within it, scales also above its inverse: nothing overflows
+MODERATE = 1e60  # parameters and records within it, scales also above its inverse: nothing overflows
 MOST_ROWS = 16
 
 # In step with pq.compiled.laws, which is not imported here: it brings the compiler with it.

@@ -105,14 +105,52 @@ def part_mass(kind: float, loc: float, scale: float, a: float, b: float) -> floa
 
 
 @compiled
+def _normal_log_tail(z: float) -> float:
+    """Log mass of the standard normal law above z >= 20, by the asymptotic series."""
+    s = 1.0 / (z * z)
+    return (
+        math.log(DENSITY_0 / z)
+        - 0.5 * z * z
+        + math.log1p(-s * (1.0 - s * (3.0 - s * (15.0 - s * (105.0 - s * 945.0)))))
+    )
+
+
+@compiled
+def _normal_log_mass(x: float, y: float, width: float) -> float:
+    """Log mass of an interval that is far out or very narrow; NaN for others."""
+    if y <= 0.0:
+        x, y = -y, -x
+    middle, half = 0.5 * (x + y), 0.5 * width
+    if middle * half < 1e-3 and half < 1e-3:
+        return (
+            math.log(DENSITY_0 * width)
+            - 0.5 * middle * middle
+            + math.log1p((middle * middle - 1.0) * half * half / 6.0)
+        )
+    if x < 20.0:
+        return math.nan
+    near = _normal_log_tail(x)
+    return near if math.isinf(y) else near + math.log(-math.expm1(_normal_log_tail(y) - near))
+
+
+@compiled
 def part_log_mass(kind: float, loc: float, scale: float, a: float, b: float) -> float:
-    """Log mass of (a, b] under one part, also where the mass is too small for a float."""
-    if kind == LAPLACE and b > a:
-        x, y = (a - loc) / scale, (b - loc) / scale
-        if x >= 0.0 or y <= 0.0:
-            return math.log(_one_minus_exp((b - a) / scale)) - max(x, -y) - LOG_2
+    """Log mass of (a, b] under one part, also where the mass is too small for a float; NaN where this fails."""
     mass = part_mass(kind, loc, scale, a, b)
-    return math.log(mass) if mass > 0.0 else -math.inf
+    if mass > 1e-280:
+        return math.log(mass)
+    if kind == UNIFORM:
+        return -math.inf if min(b, scale) <= max(a, loc) else math.nan
+    if kind == HALF_CAUCHY:
+        a = max(a, loc)
+    if not b > a:
+        return -math.inf
+    x, y, width = (a - loc) / scale, (b - loc) / scale, (b - a) / scale
+    if kind == LAPLACE and width > 1e-280 and (x >= 0.0 or y <= 0.0):
+        return math.log(_one_minus_exp(width)) - max(x, -y) - LOG_2
+    if kind == NORMAL and width > 1e-280:
+        return _normal_log_mass(x, y, width)
+    return math.nan
 
 
 @compiled
@@ -131,7 +169,7 @@ def log_mass(parts: Any, a: float, b: float) -> float:
     for k in range(parts.shape[0]):
         if parts[k, 3] > 0.0:
             one = math.log(parts[k, 3]) + part_log_mass(parts[k, 0], parts[k, 1], parts[k, 2], a, b)
-            if one > -math.inf:
+            if one != -math.inf:  # NaN goes through
                 top = max(one, total)
                 total = top + math.log(math.exp(one - top) + math.exp(total - top))
     return total
@@ -276,6 +314,8 @@ def point(parts: Any, a: float, b: float, u: float) -> float:
     logs = np.empty(count)
     for k in range(count):
         logs[k] = math.log(parts[k, 3]) + part_log_mass(parts[k, 0], parts[k, 1], parts[k, 2], a, b)
+        if math.isnan(logs[k]):
+            return math.nan
         top = max(top, logs[k])
     if not top > -math.inf:
         return math.nan

@@ -160,6 +160,8 @@ def _outside(
         score = -rate * _distance(view, nearest, target)
         if logs:
             bound = score + log_mass(parts, a, b) + 1e-9
+            if math.isnan(bound):
+                return math.nan
             if bound > -math.inf:
                 top = max(bound, total)
                 total = top + math.log(math.exp(bound - top) + math.exp(total - top))
@@ -245,6 +247,8 @@ def _cell(view: Any, parts: Any, target: float, rate: float, uniform: float) -> 
         below = _outside(view, parts, target, rate, first, last, -1, floor, logs)
         above = _outside(view, parts, target, rate, first, last, 1, floor, logs)
         if logs:
+            if math.isnan(np.sum(weights) + below + above):  # beyond the formulas
+                return -2
             top = max(top, below, above)
             if not -math.inf < top < math.inf:
                 return -2
