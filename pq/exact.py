@@ -29,6 +29,8 @@ def decimal_fraction(value: Any, name: str) -> Fraction:
     >>> decimal_fraction(0.1, "epsilon")
     Fraction(1, 10)
     """
+    if type(value) is Fraction:
+        return value
     if isinstance(value, np.ndarray) and value.ndim == 0:
         value = value[()]
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, (Real, Decimal)):
@@ -58,7 +60,7 @@ def rank(q: Number, n: int) -> int:
 def quantile_fraction(value: Any, name: str = "quantiles") -> Fraction:
     """A quantile in [0, 1] as an exact rational; raises naming the argument."""
     q = decimal_fraction(value, name)
-    if not 0 <= q <= 1:
+    if not 0 <= q.numerator <= q.denominator:
         raise ValueError(f"{name} must lie in [0, 1], got {value}")
     return q
 
