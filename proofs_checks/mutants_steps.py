@@ -17,7 +17,7 @@ from flint import arb
 
 from pq.bounds import learning as bounds
 from pq.bounds import lem_empirical_quantiles, thm_binary
-from proofs_checks import private_learning, public_steps
+from proofs_checks import online_steps, private_learning, public_steps
 from proofs_checks.compounding import golden
 from proofs_checks.exact import Algorithm, Grid, log_ball
 
@@ -128,6 +128,19 @@ MUTANTS: dict[str, list[Any]] = {
     "prose:check_random_metric": [_original],
     "prose:check_outside_mass": ["edge"],
     "prose:check_edge_total": [lambda total: log_ball(total)],
+    "figures:check_first_figure": [("edge", "original"), ("conditional", "original")],
+    "figures:check_conditional_better": [("conditional", "edge")],
+    "figures:check_adult": ["pubfit", "uniform"],
+    "figures:check_adult_large": [("adult_age", "adult_hours"), ()],
+    "figures:check_shift": ["public_quantiles", "pubfit"],
+    "figures:check_shift_least": [lambda film: 0.0],
+    "figures:check_stationary": ["uniform"],
+    "online_steps:check_online_descent": [0.05, 5.0],
+    "online_steps:check_concentration": [0.6, 0.0],
+    "online_steps:check_ratios": [lambda m: 1, lambda m: F(1, 2)],
+    "online_steps:check_step_cost": [lambda steps: steps.bit_length() - 1, lambda steps: steps],
+    "online_steps:check_normal_loss": [online_steps.printed_normal],
+    "steps:check_restricted_inner": [lambda relative: F(0), lambda relative: F(1, 2)],
     "steps:check_tail_proof": [
         lambda z, power, mass, limit: power * mass <= z * limit * mass,
         lambda z, power, mass, limit: power <= limit * mass,

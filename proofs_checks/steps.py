@@ -13,10 +13,10 @@ import sympy
 import z3
 from flint import arb
 
-from pq.bounds import fibonacci, kary_constant, kary_depth
+from pq.bounds import fibonacci, kary_constant, kary_depth, lem_error
 from proofs_checks.algorithm import walk
 from proofs_checks.compounding import binary_chain, golden, least_arity
-from proofs_checks.exact import Grid, Node, Points, ball, build, gap, log_ball
+from proofs_checks.exact import Grid, Node, Points, Restricted, adapt, ball, build, gap, log_ball, psi
 from proofs_checks.tools import prove
 
 F = Fraction
@@ -120,6 +120,26 @@ def check_error_left(subject: int = 1) -> str:
     ceiling = z3.And(near, right >= (1 - q) * (big - small), right < (1 - q) * (big - small) + 1)
     prove(z3.Implies(ceiling, right <= big - part - rest), "right of the node")
     return "lem:error, o < a^: one rank is missing (A = B = C = 1, q~ = 1/2: 0 <= -1); o > b^ is right (z3)"
+
+
+def check_restricted_inner(subject: Callable[[Fraction], Fraction] = lem_error) -> str:
+    """Psi^ >= exp(-eps_i gamma^/2) Psi under edge adaptation needs the slack of lem:error: all small edges, exactly."""
+    lo, q, hi, z = F(1, 4), F(3, 8), HALF, F(1, 1000)
+    relative, short = (q - lo) / (hi - lo), 0
+    for n, low_rank, high_rank, rank in itertools.product((3, 4, 7), range(4), range(8), range(8)):
+        if not low_rank <= high_rank <= n or rank > n:
+            continue
+        data, low, high = Grid(n), low_rank + F(1, 4), high_rank + F(3, 4)
+        prior = {rank + HALF: F(1)}
+        edges = (1 - relative) * gap(data, lo, low) + relative * gap(data, hi, high)
+        view = Restricted(data, low, high)
+        target = math.floor(relative * view.size)
+        inner = sum(m * z ** abs(view.below(o) - target) for o, m in adapt(prior, low, high, "edge").items())
+        outer = psi(data, q, prior, z)
+        assert inner**2 >= outer**2 * z ** int(2 * (edges + subject(relative))), (n, low_rank, high_rank, rank)
+        short += inner**2 < outer**2 * z ** int(2 * edges)
+    assert short, "never needed"
+    return f"Psi^ of a node is at least exp(-eps_i (gamma^ + c)/2) Psi under edge adaptation; c = 0 fails {short} times"
 
 
 # ---- thm:binary and thm:kary -----------------------------------------------------------------------------------------
