@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import polars as pl
+import pytest
 
 import pq
 from proofs_checks.report import counts_table, load_claims
@@ -24,6 +27,18 @@ def test_the_example_runs_as_printed() -> None:
     result = names["result"]
     assert isinstance(result, pq.Release)
     assert np.all(np.abs(result.values - [28, 37, 48]) <= 2)
+
+
+def test_the_example_of_a_large_column_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (code,) = (part for part in re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL) if "pq.count" in part)
+    (tmp_path / "trips").mkdir()
+    minutes = np.random.default_rng(0).exponential(20, 1000)
+    pl.DataFrame({"minutes": minutes}).write_parquet(tmp_path / "trips" / "part.parquet")
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, Any] = {"pq": pq}
+    exec(code, names)
+    assert names["counts"].counts.sum() == 1000
+    assert len(names["counts"].values) < 1000
 
 
 def test_the_table_of_notebooks_is_complete() -> None:
