@@ -601,12 +601,14 @@ def test_restarts_are_planned_and_start_from_the_point_reached():
 
 def test_clipping_bounds_every_gradient():
     rng = np.random.default_rng(22)
-    learner = DPFTRL([0.0, 0.0], steps=4, step=1.0, noise_std=0.0, rng=rng, clip=5.0)
+    learner = DPFTRL([0.0, 0.0], steps=6, step=1.0, noise_std=0.0, rng=rng, clip=5.0)
     for gradient, move in (
         ([3.0, 4.0], [3, 4]),
         ([30.0, 40.0], [3, 4]),
         ([1e300, 0.0], [5, 0]),
         ([0.0, math.nan], [0, 0]),
+        ([30.0, math.nan], [5, 0]),  # what is odd hides nothing else
+        ([1e300, -math.inf], [5, 0]),
     ):
         before = learner.point
         learner.update(gradient)
