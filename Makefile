@@ -42,6 +42,8 @@ $(READY): requirements.lock pyproject.toml
 	@echo "Installing the locked packages into $(VENV)"
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@echo "Compiling the inner loops, half a minute"
+	@$(BIN)/python -m pq.compiled
 	@touch $@
 
 setup: $(READY) ## make the environment in .venv from requirements.lock

@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 import pq
+from pq import cells
 from pq.cells import Points
-from pq.compiled import laws, walk
+from pq.compiled import coins, keep, laws, loss, walk
 from pq.compiled.encode import encode
 from pq.draw import _compiled, walked
 from pq.experiments.lane_gaps import lane_max_gaps
@@ -222,6 +223,35 @@ def test_target_ranks_are_exact(seed: int) -> None:
         exact = Fraction(numerator, denominator) * n
         assert walk._target(numerator, denominator, n, True) == math.floor(exact)
         assert abs(walk._target(numerator, denominator, n, False) - exact) <= 3e-16 * exact
+
+
+def test_kept_code_goes_with_its_sources_and_their_constants() -> None:
+    """numba looks at one file only when it keeps machine code; the digest of all is a part of the key."""
+    for function in (walk.walk_lanes, coins.bet, loss.laplace_losses):
+        assert [cell.cell_contents for cell in function.py_func.__closure__] == [keep.SOURCES]
+    keys = {keep.kept("int64(int64)")(make)._cache._index_key(None, _Codegen()) for make in (_maker(1), _maker(2))}
+    assert len(keys) == 2
+    assert walk.LATTICE_END == cells.LATTICE_END
+    kinds = {0: pq.Uniform, 1: pq.Cauchy, 2: pq.HalfCauchy, 3: pq.Laplace, 4: pq.Normal}
+    assert list(kinds) == [laws.UNIFORM, laws.CAUCHY, laws.HALF_CAUCHY, laws.LAPLACE, laws.NORMAL]
+    for kind, family in kinds.items():
+        table = encode([family(1.0, 2.0)])
+        assert table is not None and table[0][0, 0, 0] == kind
+
+
+class _Codegen:
+    def magic_tuple(self) -> tuple[int]:
+        return (0,)
+
+
+def _maker(number: int) -> Any:
+    def make(sources: int) -> Any:
+        def run(x: int) -> int:
+            return x + sources + number
+
+        return run
+
+    return make
 
 
 def test_gaps_of_lanes_are_gaps() -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from numba import boolean, float64, njit, types, void
+from numba import boolean, float64, void
 
-from pq.compiled.laws import OPTIONS, compiled
+from pq.compiled.keep import compiled, given, kept
 
 LARGEST, TOTAL, REWARD, SUM, COUNT, NUMBERS = 0, 1, 2, 3, 4, 5  # running numbers of a gambler, and how many there are
 
@@ -51,24 +51,25 @@ def _stake(state: Any, i: int, alpha: float) -> float:
     return fraction * (state[LARGEST, i] / largest + state[REWARD, i] / largest)
 
 
-_IN, _OUT, _STATE = types.Array(float64, 1, "C", readonly=True), float64[::1], float64[:, ::1]
+_IN, _OUT, _STATE = given(float64, 1), float64[::1], float64[:, ::1]
 
 
-@njit(
-    void(_IN, _IN, _IN, _IN, _IN, float64, float64, float64, _OUT, _OUT, _STATE, _STATE, boolean[::1]),
-    **OPTIONS,
-)
-def bet(
-    slope: Any, scale: Any, initial: Any, lower: Any, upper: Any, alpha: float, patience: float, ratio: float,
-    iterate: Any, point: Any, state: Any, tail: Any, trial: Any,
-) -> None:  # fmt: skip
-    """Take the gradients (k,), and change the last five arguments in place."""
-    for i in range(slope.size):
-        coin = -slope[i] * scale[i]
-        if not math.isfinite(coin) or (iterate[i] - point[i]) * coin > 0.0:
-            coin = 0.0
-        if state[COUNT, i] >= patience and abs(coin) > ratio * state[LARGEST, i]:
-            coin = math.copysign(2.0 * state[LARGEST, i], coin)
-        _play(state, tail, trial, i, coin, (iterate[i] - initial[i]) / scale[i], patience, ratio)
-        iterate[i] = initial[i] + scale[i] * _stake(state, i, alpha)
-        point[i] = min(max(iterate[i], lower[i]), upper[i])
+@kept(void(_IN, _IN, _IN, _IN, _IN, float64, float64, float64, _OUT, _OUT, _STATE, _STATE, boolean[::1]))
+def bet(sources: int) -> Any:
+    def run(
+        slope: Any, scale: Any, initial: Any, lower: Any, upper: Any, alpha: float, patience: float, ratio: float,
+        iterate: Any, point: Any, state: Any, tail: Any, trial: Any,
+    ) -> None:  # fmt: skip
+        """Take the gradients (k,), and change the last five arguments in place."""
+        sources  # noqa: B018 (see pq.compiled.keep)
+        for i in range(slope.size):
+            coin = -slope[i] * scale[i]
+            if not math.isfinite(coin) or (iterate[i] - point[i]) * coin > 0.0:
+                coin = 0.0
+            if state[COUNT, i] >= patience and abs(coin) > ratio * state[LARGEST, i]:
+                coin = math.copysign(2.0 * state[LARGEST, i], coin)
+            _play(state, tail, trial, i, coin, (iterate[i] - initial[i]) / scale[i], patience, ratio)
+            iterate[i] = initial[i] + scale[i] * _stake(state, i, alpha)
+            point[i] = min(max(iterate[i], lower[i]), upper[i])
+
+    return run

@@ -12,7 +12,8 @@ import math
 from typing import Any
 
 import numpy as np
-from numba import njit
+
+from pq.compiled.keep import compiled
 
 UNIFORM, CAUCHY, HALF_CAUCHY, LAPLACE, NORMAL = 0, 1, 2, 3, 4  # loc and scale of a uniform part are its two ends
 
@@ -22,15 +23,6 @@ SQRT_HALF = math.sqrt(0.5)
 DENSITY_0 = 1.0 / math.sqrt(2.0 * math.pi)
 BELOW_ONE = math.nextafter(1.0, 0.0)
 LARGEST = float(np.finfo(np.float64).max)
-
-
-# Kept on disk; free for threads; division by zero gives infinity, as in numpy.
-OPTIONS: dict[str, Any] = {"cache": True, "nogil": True, "error_model": "numpy"}
-
-
-def compiled(function: Any) -> Any:
-    """Compile a function when it is first called."""
-    return njit(**OPTIONS)(function)
 
 
 @compiled

@@ -8,9 +8,10 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from numba import float64, njit, types, void
+from numba import float64, void
 
-from pq.compiled.laws import LOG_2, OPTIONS, compiled
+from pq.compiled.keep import compiled, given, kept
+from pq.compiled.laws import LOG_2
 
 SERIES_BELOW = 0.3
 
@@ -49,25 +50,29 @@ def _inside(near: float, far: float, shift: float, end: float, other: float, wid
     return loss, tail * math.expm1(-shift) / twice, root * pull / twice * root
 
 
-_IN = types.Array(float64, 1, "C", readonly=True)
+_IN = given(float64, 1)
 
 
-@njit(void(_IN, _IN, _IN, _IN, _IN, float64[:, ::1]), **OPTIONS)
-def laplace_losses(theta: Any, phi: Any, lower: Any, upper: Any, width: Any, out: Any) -> None:
-    """Put losses and gradients by theta and by phi into `out` (3, k); the other arguments are (k,)."""
-    for i in range(theta.size):
-        low, high = lower[i], upper[i]
-        near, far = low * phi[i] - theta[i], high * phi[i] - theta[i]
-        shift = near + far
-        flip = shift < 0.0  # mirror at the location, so that `near` is the nearer end
-        end_less = (-high if flip else low) * phi[i] - 1.0
-        if flip:
-            near, far, low, high, shift = -far, -near, -high, -low, -shift
-        if near >= 0.0:
-            loss, by_theta, by_phi = _outside(near, low, end_less, phi[i], width[i])
-        else:
-            loss, by_theta, by_phi = _inside(near, far, shift, low, high, width[i])
-        out[0, i] = loss
-        # An interval that is the whole line, or that lies at infinity, gives no direction.
-        out[1, i] = (-by_theta if flip else by_theta) if math.isfinite(by_theta) else 0.0
-        out[2, i] = by_phi if math.isfinite(by_phi) else 0.0
+@kept(void(_IN, _IN, _IN, _IN, _IN, float64[:, ::1]))
+def laplace_losses(sources: int) -> Any:
+    def run(theta: Any, phi: Any, lower: Any, upper: Any, width: Any, out: Any) -> None:
+        """Put losses and gradients by theta and by phi into `out` (3, k); the other arguments are (k,)."""
+        sources  # noqa: B018 (see pq.compiled.keep)
+        for i in range(theta.size):
+            low, high = lower[i], upper[i]
+            near, far = low * phi[i] - theta[i], high * phi[i] - theta[i]
+            shift = near + far
+            flip = shift < 0.0  # mirror at the location, so that `near` is the nearer end
+            end_less = (-high if flip else low) * phi[i] - 1.0
+            if flip:
+                near, far, low, high, shift = -far, -near, -high, -low, -shift
+            if near >= 0.0:
+                loss, by_theta, by_phi = _outside(near, low, end_less, phi[i], width[i])
+            else:
+                loss, by_theta, by_phi = _inside(near, far, shift, low, high, width[i])
+            out[0, i] = loss
+            # An interval that is the whole line, or that lies at infinity, gives no direction.
+            out[1, i] = (-by_theta if flip else by_theta) if math.isfinite(by_theta) else 0.0
+            out[2, i] = by_phi if math.isfinite(by_phi) else 0.0
+
+    return run

@@ -14,9 +14,10 @@ import math
 from typing import Any
 
 import numpy as np
-from numba import boolean, float64, int64, njit, types
+from numba import boolean, float64, int64
 
-from pq.compiled.laws import LARGEST, OPTIONS, add_cell_masses, compiled, log_mass, mass, point
+from pq.compiled.keep import compiled, given, kept
+from pq.compiled.laws import LARGEST, add_cell_masses, log_mass, mass, point
 
 LATTICE_END = 2.0**51  # as in pq.cells
 REACH = 9.0  # nats: weights beyond are less than e^-9 of the largest, before the prior has its say
@@ -335,72 +336,72 @@ def _share(shares: Any, out: Any, nodes: Any, node: int, side: int, tie_share: f
     return tie_share
 
 
-def _given(kind: Any, dimensions: int) -> Any:
-    return types.Array(kind, dimensions, "C", readonly=True)
-
-
-# Declared, so that one machine compiles it once, whatever arrays it is given later.
 _SIGNATURE = boolean[::1](
-    _given(float64, 2),
-    _given(int64, 1),
-    _given(int64, 1),
-    _given(int64, 2),
-    _given(int64, 1),
-    _given(int64, 2),
+    given(float64, 2),
+    given(int64, 1),
+    given(int64, 1),
+    given(int64, 2),
+    given(int64, 1),
+    given(int64, 2),
     boolean,
     boolean,
-    _given(float64, 1),
-    _given(float64, 2),
-    _given(float64, 4),
-    _given(int64, 2),
-    _given(float64, 3),
+    given(float64, 1),
+    given(float64, 2),
+    given(float64, 4),
+    given(int64, 2),
+    given(float64, 3),
     float64[:, ::1],
 )
 
 
-@njit(_SIGNATURE, **OPTIONS)
-def walk_lanes(
-    columns: Any, sizes: Any, before: Any, nodes: Any, members: Any, fractions: Any, floored: bool, edge: bool,
-    lattice: Any, rates: Any, parts: Any, counts: Any, uniforms: Any, out: Any,
-) -> Any:  # fmt: skip
-    """Run a plan on every lane and put its outputs into `out` (lanes, m); returns which lanes failed (lanes,).
+@kept(_SIGNATURE)
+def walk_lanes(sources: int) -> Any:
+    def run(
+        columns: Any, sizes: Any, before: Any, nodes: Any, members: Any, fractions: Any, floored: bool, edge: bool,
+        lattice: Any, rates: Any, parts: Any, counts: Any, uniforms: Any, out: Any,
+    ) -> Any:  # fmt: skip
+        """Run a plan on every lane and put its outputs into `out` (lanes, m); returns which lanes failed (lanes,).
 
-    columns: (c, n) sorted records, row l % c is lane l's, its first `sizes` (c,) entries count. before: (n + 1,)
-    records before each entry of the one column, or empty if each entry is one record. nodes, members, fractions: see
-    `pq.plan.PlanArrays`. lattice: (3,) numerator and denominator of the step, and the part of a record at an output
-    that goes on to either side; zeros for real outputs. On a lattice columns and outputs are in steps, and `before`
-    must be given. rates: (r, m) and parts: (p, m or 1, width, 4), of which counts (p, m or 1) rows count: lane l has
-    row l % r and l % p. uniforms: (lanes, m, 2).
-    """
-    failed = np.zeros(out.shape[0], dtype=np.bool_)
-    drawn, shares = np.empty(members.size), np.zeros((nodes.shape[0], 2))
-    for lane in range(out.shape[0]):
-        c, r, p = lane % columns.shape[0], lane % rates.shape[0], lane % parts.shape[0]
-        x = columns[c, : sizes[c]]
-        for j in range(nodes.shape[0]):
-            first, end = nodes[j, 0], nodes[j, 1]
-            low = out[lane, nodes[j, 2]] if nodes[j, 2] >= 0 else -math.inf
-            high = out[lane, nodes[j, 3]] if nodes[j, 3] >= 0 else math.inf
-            if lattice[2] > 0.0:
-                for side in range(2):
-                    shares[j, side] = _share(shares, out[lane], nodes, j, side, lattice[2])
-            if low < high:
-                view = _view(x, before, low, high, shares[j, 0], shares[j, 1], edge, lattice[0], lattice[1])
-            for i in range(first, end):
-                q = members[i]
-                t = q % parts.shape[1]
-                drawn[i] = low
+        columns: (c, n) sorted records, of which the first `sizes` (c,) of each row count; lane l has row l % c.
+        before: (n + 1,) records before each entry of the one column, or empty if each entry is one record.
+        nodes, members, fractions: see `pq.plan.PlanArrays`.
+        lattice: (3,) numerator and denominator of the step, and the part of a record at an output that goes on to
+            either side; zeros for real outputs. On a lattice columns and outputs are in steps, and `before` is given.
+        rates: (r, m), parts: (p, m or 1, width, 4), of which counts (p, m or 1) rows count; lane l has row l % r and
+            l % p. uniforms: (lanes, m, 2).
+        """
+        sources  # noqa: B018 (see pq.compiled.keep)
+        failed = np.zeros(out.shape[0], dtype=np.bool_)
+        drawn, shares = np.empty(members.size), np.zeros((nodes.shape[0], 2))
+        for lane in range(out.shape[0]):
+            c, r, p = lane % columns.shape[0], lane % rates.shape[0], lane % parts.shape[0]
+            x = columns[c, : sizes[c]]
+            for j in range(nodes.shape[0]):
+                first, end = nodes[j, 0], nodes[j, 1]
+                low = out[lane, nodes[j, 2]] if nodes[j, 2] >= 0 else -math.inf
+                high = out[lane, nodes[j, 3]] if nodes[j, 3] >= 0 else math.inf
+                if lattice[2] > 0.0:
+                    for side in range(2):
+                        shares[j, side] = _share(shares, out[lane], nodes, j, side, lattice[2])
                 if low < high:
-                    drawn[i] = _draw(
-                        view, low, high, parts[p, t, : counts[p, t]], fractions[q, 0], fractions[q, 1], floored,
-                        rates[r, q], uniforms[lane, q, 0], uniforms[lane, q, 1],
-                    )  # fmt: skip
-                if math.isnan(drawn[i]):
-                    failed[lane] = True
-            if failed[lane]:
-                break
-            if end - first > 1:
-                drawn[first:end].sort()
-            for i in range(first, end):
-                out[lane, members[i]] = drawn[i]
-    return failed
+                    view = _view(x, before, low, high, shares[j, 0], shares[j, 1], edge, lattice[0], lattice[1])
+                for i in range(first, end):
+                    q = members[i]
+                    t = q % parts.shape[1]
+                    drawn[i] = low
+                    if low < high:
+                        drawn[i] = _draw(
+                            view, low, high, parts[p, t, : counts[p, t]], fractions[q, 0], fractions[q, 1], floored,
+                            rates[r, q], uniforms[lane, q, 0], uniforms[lane, q, 1],
+                        )  # fmt: skip
+                    if math.isnan(drawn[i]):
+                        failed[lane] = True
+                if failed[lane]:
+                    break
+                if end - first > 1:
+                    drawn[first:end].sort()
+                for i in range(first, end):
+                    out[lane, members[i]] = drawn[i]
+        return failed
+
+    return run

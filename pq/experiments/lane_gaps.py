@@ -5,10 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
+from numba import float64, int64, njit, types
+
+_SIGNATURE = int64[::1](
+    types.Array(float64, 2, "C", readonly=True),
+    types.Array(int64, 1, "C", readonly=True),
+    types.Array(int64, 2, "C", readonly=True),
+    types.Array(float64, 2, "C", readonly=True),
+)
 
 
-@njit(cache=True, nogil=True)
+@njit(_SIGNATURE, cache=True, nogil=True)
 def lane_max_gaps(columns: Any, sizes: Any, targets: Any, values: Any) -> Any:
     """Largest `pq.gap` over the quantiles for each lane, (lanes,), in records.
 

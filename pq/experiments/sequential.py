@@ -80,7 +80,8 @@ class Day:
 
     def max_gaps(self, values: FloatArray, quantiles: Sequence[Fraction]) -> npt.NDArray[np.int64]:
         """Largest gaps (lanes,) of released values (lanes, m) on the records as they are (`eq:gap`; see `pq.gap`)."""
-        return lane_max_gaps(self._as_they_are, self.sizes, self.targets(quantiles), np.ascontiguousarray(values))
+        gaps: Any = lane_max_gaps
+        return gaps(self._as_they_are, self.sizes, self.targets(quantiles), np.ascontiguousarray(values))
 
 
 def _padded(columns: Sequence[FloatArray], sizes: npt.NDArray[np.int64]) -> FloatArray:
