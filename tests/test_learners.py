@@ -257,7 +257,7 @@ def test_projection_minimises_the_relative_entropy():
 
 def test_entropic_mirror_is_exponentiated_gradient():
     rng = np.random.default_rng(10)
-    learner, weights = EntropicMirror(np.ones((2, 4)), step=0.3), np.full((2, 4), 0.25)
+    learner, weights, floored = EntropicMirror(np.ones((2, 4)), step=0.3), np.full((2, 4), 0.25), np.full((2, 4), 0.25)
     robust = EntropicMirror(np.ones((2, 4)), step=0.3, robustness=0.4)
     for gradient in rng.normal(size=(40, 2, 4)):
         np.testing.assert_allclose(learner.point, weights, rtol=1e-11)
@@ -267,6 +267,9 @@ def test_entropic_mirror_is_exponentiated_gradient():
         robust.update(gradient)
         weights = weights * np.exp(-0.3 * gradient)
         weights /= weights.sum(axis=1, keepdims=True)
+        # From the projected point, unlike the leader of DPFTRL, which forgets where the floor has stopped it.
+        floored = np.array([projection_oracle(row, 0.1) for row in floored * np.exp(-0.3 * gradient)])
+        np.testing.assert_allclose(robust.point, floored, rtol=1e-9)
     assert np.any(robust.point == 0.1)
 
 
