@@ -286,3 +286,17 @@ def test_prepared_columns_keep_missing_records(on_nan: Any) -> None:
     assert pq.release(pq.SortedColumn(x), [0.25, 0.5, 0.9], **options).values.tolist() == expected.tolist()
     known = pq.Counts(x, [1] * 7)
     np.testing.assert_allclose(pq.release(known, [0.25, 0.5, 0.9], **options).values, expected, rtol=1e-12)
+
+
+def test_simulated_releases_are_releases() -> None:
+    x = np.random.default_rng(0).normal(size=50)
+    for grid in (None, 0.25):
+        options: dict[str, Any] = {"epsilon": 1, "priors": pq.Cauchy(0, 1), "grid": grid}
+        values = pq.simulate(x, [0.9, 0.1, 0.9], trials=5, rng=7, **options)
+        assert values.shape == (5, 3)
+        assert values[0].tolist() == pq.release(x, [0.9, 0.1, 0.9], rng=7, **options).values.tolist()
+        assert len(set(values[:, 0].tolist())) > 1
+        assert pq.simulate(x, [0.5], trials=0, **options).shape == (0, 1)
+    for bad in (-1, 1.5, True):
+        with pytest.raises((TypeError, ValueError), match="trials"):
+            pq.simulate(x, [0.5], trials=bad, epsilon=1, priors=pq.Cauchy(0, 1))  # type: ignore[arg-type]
