@@ -443,7 +443,7 @@ def test_table_of_the_long_run() -> None:
     for setting, row in zip(wanted, rows, strict=True):
         ratio, most = float(row["ratio"]), float(row["ceiling"])
         assert int(row["pairs"]) >= 100_000
-        assert ratio <= min(1.0, most) + 1e-7
+        assert ratio <= 1.0 + 1e-7 and ratio <= most + 1e-6  # as printed
         assert row["why"] == why(setting, ratio, most)
         assert ratio >= ENOUGH or most < ENOUGH or "unless records are at outputs" in row["why"]
 
