@@ -17,7 +17,7 @@ from flint import arb
 
 from pq.bounds import learning as bounds
 from pq.bounds import lem_empirical_quantiles, thm_binary
-from proofs_checks import online_steps, private_learning, public_steps
+from proofs_checks import certified, online_steps, private_learning, public_steps
 from proofs_checks.compounding import golden
 from proofs_checks.exact import Algorithm, Grid, log_ball
 
@@ -141,6 +141,12 @@ MUTANTS: dict[str, list[Any]] = {
     "online_steps:check_step_cost": [lambda steps: steps.bit_length() - 1, lambda steps: steps],
     "online_steps:check_normal_loss": [online_steps.printed_normal],
     "steps:check_restricted_inner": [lambda relative: F(0), lambda relative: F(1, 2)],
+    "certified:check_noise": [certified.printed_noise],
+    "certified:check_sequential_step": [certified.printed_step, certified.simplified_step],
+    "certified:check_range": [lambda b, radius, scale: b + scale],
+    "certified:check_fit": [certified.PRINTED, certified.MIXED],
+    "certified:check_narrow": [1],
+    "certified:check_settings": [certified.printed_cells],
     "steps:check_tail_proof": [
         lambda z, power, mass, limit: power * mass <= z * limit * mass,
         lambda z, power, mass, limit: power <= limit * mass,

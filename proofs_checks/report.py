@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import importlib
 import sys
+import textwrap
 import time
 import tomllib
 from collections import Counter
@@ -95,13 +96,19 @@ def section_key(section: str) -> tuple[int, str]:
     return (0 if section[:1].isdigit() else 1 if section[:1].isupper() else 2), section
 
 
+def wrapped(text: str) -> list[str]:
+    """Indented lines of a readable length."""
+    return textwrap.wrap(text, 118, initial_indent="    ", subsequent_indent="         ")
+
+
 def describe(label: str, claim: Claim, outcomes: dict[str, Outcome], told: set[str]) -> list[str]:
     """The lines of one claim; a check speaks at the first claim that it serves."""
     lines = [f"{label}: {claim['title']}", f"    {claim['verdict']} ({claim['grade']})"]
-    if claim.get("counterexample"):
-        lines.append(f"    counterexample: {claim['counterexample']}")
-    if claim.get("corrected"):
-        lines.append(f"    instead: {claim['corrected']}")
+    told_in_full = claim["verdict"] != "definition" or claim.get("checks")
+    parts = [("says", "paper"), ("counterexample", "counterexample"), ("instead", "corrected")]
+    for word, key in [*parts, ("note", "note")] if claim["verdict"] == "not decided" else parts:
+        if claim.get(key) and told_in_full:
+            lines += wrapped(f"{word}: {claim[key]}")
     for key in claim.get("checks", []):
         outcome = outcomes[key]
         if outcome.passed and key in told:
@@ -110,7 +117,7 @@ def describe(label: str, claim: Claim, outcomes: dict[str, Outcome], told: set[s
         told.add(key)
         mark = "ok" if outcome.passed and not outcome.alive else "FAILED"
         rejected = f"{outcome.mutants - outcome.alive} of {outcome.mutants} mutants rejected"
-        lines.append(f"    [{mark}] {outcome.line}")
+        lines += wrapped(f"[{mark}] {outcome.line}")
         lines.append(f"         {key}, {rejected}, {outcome.seconds:.1f} s")
     return lines
 
@@ -137,7 +144,7 @@ def main(arguments: list[str] | None = None) -> int:
     for label, claim in sorted(claims.items(), key=lambda item: section_key(item[1]["section"])):
         if claim["section"] != section:
             section = claim["section"]
-            print(f"\n== Section {section} ==")
+            print(f"\n== {'Ours, not in the paper' if section == 'ours' else f'Section {section}'} ==")
         print("\n".join(describe(label, claim, outcomes, told)))
     return summarise(claims, list(outcomes.values()), time.perf_counter() - start)
 

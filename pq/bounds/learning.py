@@ -464,7 +464,7 @@ def thm_pubpri(
     """Return the excess expected loss, on private data, of Laplace priors fitted to public data.
 
     Paper: ``thm:pubpri``.  "corrected" does not depend on the unit of the data; it replaces 1/T <= (n+1)/N, which is
-    false, by T = floor(N/n) itself and keeps the squares that the proof loses under a logarithm.
+    false, by T = floor(N/n) itself and counts both losses where records are closer than the proof allows.
 
     Parameters: ``public_size`` N >= ``private_size`` n; ``quantiles`` m, of ranks between 1 and n - 1;
     ``data_bound`` B; ``scale_min``, ``scale_max``; ``density_bound`` kappa, one over the data's unit;
