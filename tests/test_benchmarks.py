@@ -1,0 +1,71 @@
+"""Benchmarks measure what they say, on small sizes; no time is looked at."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import dask
+import numpy as np
+import pytest
+from test_workshop import LOCK, ROOT, locked, version_of
+
+from benchmarks import kill_nine, large_column
+from benchmarks.peers import __main__ as peers
+
+
+@pytest.fixture
+def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(large_column, "CHUNK", 1000)
+    monkeypatch.setattr(large_column, "FILE_CHUNKS", 2)
+    large_column.write(tmp_path, 4500)
+    return tmp_path
+
+
+@pytest.mark.parametrize("engine", large_column.ENGINES)
+@pytest.mark.parametrize("column", large_column.COLUMNS)
+def test_engines_count_files_as_they_were_written(files: Path, engine: str, column: str) -> None:
+    assert len(list(files.glob("*.parquet"))) == 3
+    with dask.config.set(scheduler="synchronous"):
+        row = large_column.one(engine, column, files)
+    assert row["counts_agree"] and row["rows"] == 4500
+
+
+def test_a_wrong_count_is_noticed(files: Path) -> None:
+    known = files / "known.json"
+    known.write_text(known.read_text(encoding="utf-8").replace("[[", "[[0.0, 1], [", 1), encoding="utf-8")
+    rows = [large_column.one("polars", column, files) for column in large_column.COLUMNS]
+    assert not all(row["counts_agree"] for row in rows)
+
+
+def test_peers_are_asked_alike() -> None:
+    row = peers.measure("pq, uniform", np.random.default_rng(0).normal(size=500), 3, patience=0.0)
+    assert (row["n"], row["m"], row["calls"]) == (500, 3, 1)
+    assert 0 <= row["max_gap"] <= 500 and row["to_sort"] > 0 and row["to_quantile"] > 0
+
+
+def test_a_peer_that_is_not_there_is_left_out(monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
+    def absent(*_: Any) -> Any:
+        raise ImportError("no such library")
+
+    monkeypatch.setitem(peers.LIBRARIES, "absent", absent)
+    assert not peers.present("absent")
+    assert "absent is left out: ImportError: no such library" in capsys.readouterr().err
+    assert peers.present("pq, Cauchy")
+
+
+def test_the_lock_of_peers_agrees_with_the_projects() -> None:
+    text = (ROOT / "benchmarks" / "peers" / "requirements.lock").read_text(encoding="utf-8")
+    own = {(pin.name, str(pin.marker)): version_of(pin) for pin in locked(LOCK)}
+    theirs = {(pin.name, str(pin.marker)): version_of(pin) for pin in locked(text)}
+    assert {"opendp", "diffprivlib", "python-dp"} <= {name for name, _ in theirs}
+    shared = own.keys() & theirs.keys()
+    assert len(shared) > 50
+    assert {key: theirs[key] for key in shared} == {key: own[key] for key in shared}
+
+
+def test_a_kill_waits_for_its_moment(tmp_path: Path) -> None:
+    script = f"import pathlib, time\np = pathlib.Path({str(tmp_path)!r}) / 'parts' / 'f'\np.mkdir(parents=True)\n"
+    script += "[(p / f'{k}.parquet').touch() for k in range(3)]\ntime.sleep(600)"
+    row = kill_nine.kill_once([kill_nine.sys.executable, "-c", script], tmp_path, 3, 0.0, whole_group=True)
+    assert row["at_work"] and (row["before"], row["after"]) == (0, 3)
