@@ -14,7 +14,7 @@ COMMANDS = {
     "audit": ("pq.cli_audit:audit", "Look for the worst privacy loss between neighbouring data sets."),
     "claims": ("pq.cli_claims:claims", "List the paper's statements with their verdicts."),
     "release": ("pq.cli_release:release", "Release private quantiles of a column of a CSV file."),
-    "reproduce": ("pq.cli_reproduce:reproduce", "Rebuild a figure of the paper as a table."),
+    "reproduce": ("pq.cli_reproduce:reproduce", "Run the experiments of the paper, into tables and a report."),
     "run": ("pq.cli_run:run", "Run a notebook with other parameters."),
 }
 
