@@ -39,7 +39,7 @@ def test_a_wrong_count_is_noticed(files: Path) -> None:
 
 
 def test_peers_are_asked_alike() -> None:
-    row = peers.measure("pq, uniform", np.random.default_rng(0).normal(size=500), 3, patience=0.0)
+    row = peers.measure("pq (uniform)", np.random.default_rng(0).normal(size=500), 3, patience=0.0)
     assert (row["n"], row["m"], row["calls"]) == (500, 3, 1)
     assert 0 <= row["max_gap"] <= 500 and row["to_sort"] > 0 and row["to_quantile"] > 0
 
@@ -51,7 +51,7 @@ def test_a_peer_that_is_not_there_is_left_out(monkeypatch: pytest.MonkeyPatch, c
     monkeypatch.setitem(peers.LIBRARIES, "absent", absent)
     assert not peers.present("absent")
     assert "absent is left out: ImportError: no such library" in capsys.readouterr().err
-    assert peers.present("pq, Cauchy")
+    assert peers.present("pq (Cauchy)")
 
 
 def test_the_lock_of_peers_agrees_with_the_projects() -> None:

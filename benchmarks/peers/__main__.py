@@ -42,6 +42,7 @@ def measure(library: str, x: Array, m: int, patience: float) -> dict[str, Any]:
     """One row of the table. patience: seconds for all calls, of which at least one is made."""
     quantiles = (np.arange(m) + 1) / (m + 1)
     call = LIBRARIES[library](quantiles, EPSILON)
+    call(x[:100])  # loads and compiles
     ordered = np.sort(x)
     best, gaps, spent = float("inf"), [], 0.0
     while not gaps or (len(gaps) < CALLS and spent < patience):
@@ -79,12 +80,13 @@ def present(library: str) -> bool:
 @click.option("--largest", default=SIZES[-1], show_default=True, help="Largest n.")
 @click.option("--patience", default=2.0, show_default=True, help="Seconds for the calls of one row, one at least.")
 @click.option("--longest", default=30.0, show_default=True, help="Seconds that a call is expected to take at most.")
-@click.option("--save", type=click.Path(dir_okay=False, path_type=Path), help="Write the table to this CSV file too.")
-def main(largest: int, patience: float, longest: float, save: Path | None) -> None:
+@click.option("--only", multiple=True, type=click.Choice(list(LIBRARIES)), help="Libraries; all by default.")
+@click.option("--save", type=click.Path(dir_okay=False, path_type=Path), help="Put the rows into this CSV file too.")
+def main(largest: int, patience: float, longest: float, only: tuple[str, ...], save: Path | None) -> None:
     """Compare libraries that release quantiles privately."""
     warnings.simplefilter("ignore")
     rows: list[dict[str, Any]] = []
-    for library in filter(present, LIBRARIES):
+    for library in filter(present, only or LIBRARIES):
         for m in QUANTILES:
             expected = 0.0
             for n in (size for size in SIZES if size <= largest):
@@ -94,11 +96,22 @@ def main(largest: int, patience: float, longest: float, save: Path | None) -> No
                 expected = 10.0 * rows[-1]["seconds"]
                 click.echo("  ".join(f"{name} {value}" for name, value in rows[-1].items()))
     if save is not None:
-        save.parent.mkdir(parents=True, exist_ok=True)
-        with save.open("w", newline="") as file:
-            writer = csv.DictWriter(file, rows[0])
-            writer.writeheader()
-            writer.writerows(rows)
+        store(save, rows)
+
+
+def store(path: Path, rows: list[dict[str, Any]]) -> None:
+    """Put rows into a table, in the place of those of the same library, n and m."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    known: dict[tuple[str, int, int], dict[str, Any]] = {}
+    if path.exists():
+        with path.open(newline="") as file:
+            known = {(row["library"], int(row["m"]), int(row["n"])): row for row in csv.DictReader(file)}
+    known |= {(row["library"], row["m"], row["n"]): row for row in rows}
+    with path.open("w", newline="") as file:
+        writer = csv.DictWriter(file, rows[0])
+        writer.writeheader()
+        order = list(LIBRARIES)
+        writer.writerows(known[key] for key in sorted(known, key=lambda key: (order.index(key[0]), *key[1:])))
 
 
 if __name__ == "__main__":

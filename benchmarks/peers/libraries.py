@@ -76,8 +76,8 @@ def python_dp(quantiles: Array, epsilon: float) -> Mechanism:
 
 
 LIBRARIES: dict[str, Callable[[Array, float], Mechanism]] = {
-    "pq, uniform": pq_uniform,
-    "pq, Cauchy": pq_cauchy,
+    "pq (uniform)": pq_uniform,
+    "pq (Cauchy)": pq_cauchy,
     "opendp": opendp,
     "diffprivlib": diffprivlib,
     "python-dp": python_dp,
