@@ -446,6 +446,11 @@ def test_table_of_the_long_run() -> None:
         assert ratio <= 1.0 + 1e-7 and ratio <= most + 1e-6  # as printed
         assert row["why"] == why(setting, ratio, most)
         assert ratio >= ENOUGH or most < ENOUGH or "unless records are at outputs" in row["why"]
+    below = [float(row["ceiling"]) - float(row["ratio"]) for row in rows]
+    assert sum(gap > 1e-6 for gap in below) == 12 and max(below) < 0.04  # as the page on privacy says
+    assert all(row["grid"] == "1" for row, gap in zip(rows, below, strict=True) if gap > 1e-6)
+    assert sum(float(row["ratio"]) < ENOUGH for row in rows) == 88
+    assert sum(int(row["pairs"]) for row in rows) > 38_000_000
 
 
 def test_report_prints_draws_and_serialises() -> None:
