@@ -88,7 +88,7 @@ bench: $(READY) ## time and memory of one release beside np.sort and np.quantile
 $(PEERS_READY): $(READY) benchmarks/peers/requirements.lock
 	$(BIN)/python -m venv --clear $(PEERS)
 	@echo "Installing the libraries to compare with into $(PEERS)"
-	@$(PEERS)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r benchmarks/peers/requirements.lock
+	@$(BIN)/uv pip install --quiet --python $(PEERS)/bin/python --require-hashes -r benchmarks/peers/requirements.lock
 	@touch $@
 
 bench-peers: $(PEERS_READY) ## time and error beside other private libraries, in an environment of their own
