@@ -38,8 +38,13 @@ def _number(value: Any) -> float:
         return float(value)
     except OverflowError:  # an integer or a fraction beyond the largest float
         return math.inf if value > 0 else -math.inf  # type: ignore[operator]
-    except ValueError:  # text that is no number
+    except Exception:  # text that is no number, an object whose own conversion fails
         return math.nan
+
+
+def _is_plain(kind: type) -> bool:
+    """Whether numpy reads objects of a type as the same numbers whatever stands beside them."""
+    return issubclass(kind, (float, int, np.floating, np.integer, np.bool_)) and not issubclass(kind, np.timedelta64)
 
 
 def _each(items: Any) -> Array:
@@ -62,16 +67,17 @@ def as_floats(x: Any) -> Array:
         warnings.simplefilter("ignore")
         if isinstance(x, np.ndarray):
             return _from_array(x)
+        items = None if hasattr(x, "dtype") or hasattr(x, "__array__") or isinstance(x, range) else _listed(x)
+        if items is not None and not all(map(_is_plain, set(map(type, items)))):
+            return _each(items)  # numpy reads some objects as numbers when alone and not beside others
         try:
-            values = np.asarray(x)
+            values = np.asarray(x if items is None else items)
         except Exception:  # records of different shapes
-            return _each(_listed(x))
+            return _each(_listed(x) if items is None else items)
         if values.ndim == 1 and values.dtype.kind in REAL_KINDS:
             return values.astype(np.float64, copy=False)
-        if not hasattr(x, "dtype"):
-            return _each(_listed(x))
         if values.dtype.kind in TEXT_OR_OBJECT_KINDS:
-            return _each(values.tolist())
+            return _each(values.tolist() if items is None else items)
         raise TypeError("x must be a column of real numbers")
 
 

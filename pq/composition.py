@@ -26,7 +26,9 @@ def plan_zcdp(plan: Plan) -> Fraction:
     """The zCDP cost rho of one release by a plan, in nats, exact: the largest sum of `epsilon_i^2 / 8` over a path.
 
     Under "replace" two paths are touched below the root, at half the budget each; that costs no more. A record that
-    goes on to both sides of a tie with half its weight costs each side a quarter; that costs no more either.
+    goes on to both sides of a tie with half its weight costs each side a quarter; that costs no more either. It is the
+    cost of a *record*: a person who owns up to k records, for whom the plan's epsilon was divided by k, pays at most
+    k^2 times that.
     Raises `ValueError` for an infinite budget.
 
     >>> import pq
@@ -95,7 +97,8 @@ def zcdp_epsilon(rho: float | Fraction, delta: float) -> float:
 def releases_epsilon(plan: Plan, releases: int, delta: float) -> tuple[float, float]:
     """Total epsilon of `releases` releases by one plan about the same people: (pure, concentrated at `delta`).
 
-    Either may be claimed; the smaller is better. Pure privacy has delta 0.
+    Either may be claimed; the smaller is better. Pure privacy has delta 0. Both are for people who own one record; with
+    `max_contributions` k the pure total is k times as large and the rho behind the other k^2 times.
 
     >>> import pq
     >>> pure, concentrated = releases_epsilon(pq.plan([0.5], epsilon=0.1), 365, delta=1e-6)

@@ -129,6 +129,37 @@ def test_every_container_gives_the_same_answer(convert: Callable[[Any], Any]) ->
     assert release(convert(x)).tolist() == release(x).tolist()
 
 
+def test_no_record_changes_how_another_is_read() -> None:
+    """Zero-dimensional arrays, which numpy reads as numbers unless something else stands beside them."""
+    alone, beside = sorted_values([np.array(3.0)] * 3), sorted_values([np.array(3.0)] * 3 + [None])  # type: ignore[list-item]
+    assert alone.tolist() == beside.tolist()
+    pa = pytest.importorskip("pyarrow")
+    assert (
+        sorted_values(pa.array([True, False, None])).tolist()
+        == sorted_values(pa.array([True, False])).tolist()
+        == [0, 1]
+    )
+
+
+def test_a_view_with_strides_is_a_column_in_any_order() -> None:
+    for x in (np.repeat(np.arange(5.0), 2)[::2], np.repeat(np.arange(5.0), 2)[::-2]):
+        assert not x.flags.c_contiguous
+        assert release(x).tolist() == release(x.copy()).tolist()
+        assert release(x, grid=1).tolist() == release(x.copy(), grid=1).tolist()
+
+
+def test_memory_of_any_kind_is_a_column(tmp_path: Any) -> None:
+    """Big-endian, askew in memory, read-only, mapped from a file, a subclass: the same answer, sorted or not."""
+    for x in (np.arange(7.0), np.arange(7.0)[::-1].copy()):
+        askew = np.frombuffer(b"\0" + x.tobytes(), dtype=np.uint8)[1:].view(np.float64)
+        assert not askew.flags.aligned
+        x.tofile(tmp_path / "x.bin")
+        mapped = np.memmap(tmp_path / "x.bin", dtype=np.float64, mode="r")
+        for other in (askew, mapped, x.astype(">f8"), np.ma.masked_array(x), x.view(np.recarray)):
+            for grid in (None, 1):
+                assert release(other, grid=grid).tolist() == release(x, grid=grid).tolist()
+
+
 def test_small_integers_do_not_wrap() -> None:
     small = np.array([0, 1, 2, 250, 255], dtype=np.uint8)
     assert (

@@ -16,6 +16,12 @@ NO_COUNTS = np.empty(0, dtype=np.int64)
 REAL = np.zeros(3)  # outputs are real numbers
 
 
+def _plain(array: FloatArray) -> FloatArray:
+    """The array as compiled code wants it: a caller's may be a subclass, have strides, or lie askew in memory."""
+    array = np.asarray(array)
+    return array if array.flags.c_contiguous and array.flags.aligned else np.array(array, order="C")
+
+
 def run(
     plan: Plan,
     adaptation: str,
@@ -49,7 +55,7 @@ def run(
     given: tuple[Any, ...] = (arrays.rates[None] if rates is None else rates, parts, counts, uniforms)
     walk: Any = walk_lanes
     failed = walk(
-        columns,
+        _plain(columns),
         sizes,
         NO_COUNTS if before is None else before,
         arrays.nodes,
