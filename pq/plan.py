@@ -327,7 +327,7 @@ def plan_for(
     key = _plain_key(quantiles, epsilon, max_contributions, adjacency, calibration, arity, power)
     if key is None:
         return _checked(quantiles, epsilon, max_contributions, adjacency, calibration, arity, power)
-    return _kept(*key)
+    return (_kept if type(key[0][0]) is float else _kept_exact)(*key)  # the float 0.1 equals a fraction, not 1/10
 
 
 PLAIN = frozenset((int, float, Fraction, str))
@@ -337,11 +337,11 @@ def _plain_key(quantiles: Any, *rest: Any) -> tuple[Any, ...] | None:
     """Arguments that tell all by value and type, as a key; None for others."""
     if type(quantiles) is np.ndarray and quantiles.dtype == np.float64 and quantiles.ndim == 1:
         numbers = quantiles.tolist()
-    elif type(quantiles) in (list, tuple) and set(map(type, quantiles)) <= {float}:
+    elif type(quantiles) in (list, tuple) and set(map(type, quantiles)) in ({float}, {Fraction}):
         numbers = quantiles
     else:
         return None
-    return (tuple(numbers), *rest) if PLAIN.issuperset(map(type, rest)) else None
+    return (tuple(numbers), *rest) if numbers and PLAIN.issuperset(map(type, rest)) else None
 
 
 def _checked(
@@ -368,11 +368,13 @@ def _checked(
 
 
 _kept = lru_cache(maxsize=256, typed=True)(_checked)
+_kept_exact = lru_cache(maxsize=256, typed=True)(_checked)
 
 
 def forget_plans() -> None:
     """Make all plans anew: for tests that change the table of sensitivities."""
     _kept.cache_clear()
+    _kept_exact.cache_clear()
     _plan.cache_clear()
 
 

@@ -171,3 +171,15 @@ def test_plan_prints_every_quantile_and_draws_every_level() -> None:
     assert sorted(drawn[:, 0].tolist()) == sorted([0.1, 0.25, 1 / 3, 0.9])
     assert sorted((-drawn[:, 1]).tolist()) == sorted(map(float, plan.depths))
     plt.close(figure)
+
+
+def test_kept_plans_tell_floats_from_fractions() -> None:
+    tenth, binary = Fraction(1, 10), Fraction(0.1)
+    for _ in range(2):
+        found = [pq.plan([q], epsilon=1).distinct[0] for q in (0.1, binary, tenth)]
+        assert found == [tenth, binary, tenth] and pq.plan(np.array([0.1]), epsilon=1).distinct == (tenth,)
+        with pytest.raises(TypeError):
+            pq.plan([True], epsilon=1)
+        with pytest.raises(TypeError):
+            pq.plan([0.5], epsilon=True)
+        assert pq.plan([0.5], epsilon=1).epsilon == pq.plan([0.5], epsilon=1.0).epsilon == 1
