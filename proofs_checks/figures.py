@@ -167,9 +167,10 @@ def check_shift_least(subject: Callable[[str], float] | None = None) -> str:
 def check_stationary(subject: str = "dp") -> str:
     """'DP-FTRL is too noisy to learn, except with a lot of stationary data': our table of 100,000 synthetic days."""
     means: dict[tuple[str, int], float] = {}
-    with (RESULTS / "sequential" / "sequential_synthetic_time.csv").open(encoding="utf-8") as file:
+    with (RESULTS / "sequential" / "timeplots.csv").open(encoding="utf-8") as file:
         for row in csv.DictReader(file):
-            means[row["method"], int(row["first_day"])] = float(row["mean"])
+            if row["data"] == "synthetic" and int(row["day_block"]) >= 0:
+                means[row["method"], int(row["first_day"])] = float(row["max_gap"])
     days = sorted(day for method, day in means if method == subject)
     early = [means[subject, day] - means["cauchy", day] for day in days if day < 10_000]
     late = [means[subject, day] - means["cauchy", day] for day in days if day >= 90_000]

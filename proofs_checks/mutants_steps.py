@@ -13,11 +13,12 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
+import sympy
 from flint import arb
 
 from pq.bounds import learning as bounds
 from pq.bounds import lem_empirical_quantiles, thm_binary
-from proofs_checks import certified, online_steps, private_learning, public_steps
+from proofs_checks import certified, online_steps, private_learning, public_steps, remarks
 from proofs_checks.compounding import golden
 from proofs_checks.exact import Algorithm, Grid, log_ball
 
@@ -161,4 +162,16 @@ MUTANTS: dict[str, list[Any]] = {
     "steps:check_depth_budgets": [lambda p: 1, lambda p: {1.5: 5, 1.6: 6, 2.0: 8}[p]],
     "steps:check_days": [(date(2015, 9, 1), date(2022, 7, 5)), (date(2015, 1, 1), date(2022, 11, 30))],
     "steps:check_noiseless": [1, 3],
+    "remarks:check_uniform_is_aq": ["edge"],
+    "remarks:check_tree_beats_naive": [5, 26],
+    "remarks:check_out_of_order": [2],
+    "remarks:check_depth_induction": [lambda k: (k + 1) / 2, lambda k: 2 * k],
+    "remarks:check_second_display": [remarks.printed_signs],
+    "remarks:check_small_shares": [lambda days: 2, lambda days: days],
+    "remarks:check_convexity_gap": [
+        lambda lam, u, v: lam * u - (1 - lam) * sympy.log(v),
+        lambda lam, u, v: lam * u - (1 - lam) * v,
+    ],
+    "remarks:check_width_of_product": [lambda m, d: 2 * np.sqrt(np.log(d)), lambda m, d: np.sqrt(np.log(m * d))],
+    "remarks:check_euclidean_case": [(F(1, 2), 2), (1, 1)],
 }

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -35,6 +36,7 @@ from pq.sequential.predictors import LaplacePredictor
 
 FloatArray = npt.NDArray[np.float64]
 BINS = 100
+RESULTS = Path(__file__).resolve().parents[2] / "results" / "sequential"  # of `pq reproduce --profile paper`
 BLOCK = 20  # trials in lockstep
 
 
