@@ -9,6 +9,7 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pytest
 
 import pq
@@ -528,3 +529,21 @@ def test_steps_of_private_learning_come_from_public_numbers() -> None:
     found = [step * learner._noise(part) * end for part, step in enumerate(options["step"])]
     np.testing.assert_allclose(found, [0.3, 0.05], rtol=1e-6)
     assert options["epsilon"] == Fraction(1, 10)
+
+
+def test_robust_predictors_survive_march_2020() -> None:
+    """The stored table of CitiBike over time, forty trials: error after day 1660, the 7th of April 2020, with its
+    standard error over blocks of days as if they were independent."""
+    table = pl.read_csv(experiments.RESULTS / "timeplots.csv")
+    table = table.filter((pl.col("data") == "citibike") & (pl.col("first_day") >= 1660) & (pl.col("day_block") >= 0))
+
+    def after(method: str, blocks: int) -> tuple[float, float]:
+        rows = table.filter(pl.col("method") == method).sort("day_block").head(blocks)
+        errors = rows["max_gap_error"].to_numpy()
+        return float(rows["max_gap"].to_numpy().mean()), float(np.sqrt(np.sum(errors**2)) / len(errors))
+
+    for blocks in (6, 25):
+        for robust in ("prev", "prox"):
+            (plain, error), (mixed, other) = after(f"{robust}_plain", blocks), after(robust, blocks)
+            assert plain - mixed > 2.5 * math.hypot(error, other), (robust, blocks)
+        assert after("prox", blocks)[0] < min(after(m, blocks)[0] for m in ("uniform", "cauchy", "half_cauchy"))
