@@ -9,6 +9,7 @@ column, those outside its interval as cells of no width, so that all rows of a b
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -113,6 +114,24 @@ class TreeDensity:
                 ]
             return np.where(np.isnan(total), -np.inf, total)
 
+    def changed_nodes(
+        self, one: Array, other: Array, outputs: Array, rows: Any
+    ) -> Iterator[tuple[Node, Any, Interval, Array]]:
+        """The nodes that see a difference between two columns, with the rows of the batch in which they do, among
+        those given, their intervals there, and their own outputs."""
+        changed = changed_records(one, other)
+        pending = [(self.plan.root, rows, everything(rows.size))]
+        while pending:
+            node, rows, interval = pending.pop()
+            seen = np.any(self.weights(changed[rows], interval) > 0.0, axis=1)
+            rows, interval = rows[seen], select(interval, seen)
+            if not rows.size:
+                continue
+            mine = outputs[rows][:, list(node.indices)]
+            yield node, rows, interval, mine
+            children = zip(node.children, self.split(interval, mine), strict=False)
+            pending += [(child, rows, part) for child, part in children if child is not None]
+
     def log_ratio(self, x: Array, neighbour: Array, values: Array) -> Array:
         """Privacy losses (batch,) on columns that differ in one record: only the nodes that see a difference are
         evaluated.
@@ -122,27 +141,16 @@ class TreeDensity:
         with np.errstate(all="ignore"):
             outputs = self.outputs_of(values)
             total = np.zeros(len(x))
-            rows = np.flatnonzero(self._surely_possible(values, outputs))
-            rest = np.setdiff1d(np.arange(len(x)), rows)
+            sure = np.flatnonzero(self._surely_possible(values, outputs))
+            rest = np.setdiff1d(np.arange(len(x)), sure)
             if rest.size:
                 logs = self.log_density(np.concatenate([x[rest], neighbour[rest]]), np.tile(values[rest], (2, 1)))
                 total[rest] = difference(logs[: rest.size], logs[rest.size :])
             one, other = self.outputs_of(x), self.outputs_of(neighbour)
-            changed = changed_records(one, other)
-            pending = [(self.plan.root, rows, everything(rows.size))]
-            while pending:
-                node, rows, interval = pending.pop()
-                seen = np.any(self.weights(changed[rows], interval) > 0.0, axis=1)
-                rows, interval = rows[seen], select(interval, seen)
-                if not rows.size:
-                    continue
-                mine = outputs[rows][:, list(node.indices)]
+            for node, rows, interval, mine in self.changed_nodes(one, other, outputs, sure):
                 records = np.concatenate([one[rows], other[rows]])
                 logs = self._log_node(node, records, np.tile(mine, (2, 1)), tile(interval))
                 total[rows] += logs[: rows.size] - logs[rows.size :]
-                parts = self.split(interval, mine)
-                children = zip(node.children, parts, strict=False)
-                pending += [(child, rows, part) for child, part in children if child is not None]
             return total
 
     def _surely_possible(self, values: Array, outputs: Array) -> Array:

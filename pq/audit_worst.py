@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from pq.audit_bins import UnitBins, unit_bins
-from pq.audit_density import TreeDensity, changed_records, everything, select
+from pq.audit_density import TreeDensity, changed_records
 from pq.audit_view import Interval, View, tied_ranks
 from pq.column import Array
 from pq.exponential import log_scores
@@ -121,18 +121,8 @@ class WorstPriors:
         """The nodes that see a difference, with the rows of the batch in which they do, and the outputs there."""
         tree = self.tree
         one, other, outputs = (tree.outputs_of(part) for part in (x, neighbour, values))
-        changed = changed_records(one, other)
-        pending = [(tree.plan.root, np.arange(len(x)), everything(len(x)))]
-        while pending:
-            node, rows, interval = pending.pop()
-            seen = np.any(tree.weights(changed[rows], interval) > 0.0, axis=1)
-            rows, interval = rows[seen], select(interval, seen)
-            if not rows.size:
-                continue
-            mine = outputs[rows][:, list(node.indices)]
+        for node, rows, interval, mine in tree.changed_nodes(one, other, outputs, np.arange(len(x))):
             yield node, rows, Change(tree, one[rows], other[rows], interval), mine
-            children = zip(node.children, tree.split(interval, mine), strict=False)
-            pending += [(child, rows, part) for child, part in children if child is not None]
 
 
 def _orders(node: Node) -> list[tuple[int, ...]]:

@@ -14,7 +14,7 @@ from pq.audit_table import settings as all_settings
 from pq.audit_table import write_table
 from pq.audit_tree import audit_release
 from pq.cli import refuse
-from pq.cli_release import parse_prior, parse_quantiles
+from pq.cli_release import parse_prior, parse_quantiles, tree_options
 from pq.exact import quantile_fractions
 
 
@@ -29,11 +29,7 @@ from pq.exact import quantile_fractions
 @click.option(
     "--epsilon", type=float, default=1.0, show_default=True, help="Budget that the release claims to keep to."
 )
-@click.option("--adjacency", type=click.Choice(["add-remove", "replace"]), default="add-remove", show_default=True)
-@click.option("--calibration", type=click.Choice(["sharp", "paper"]), default="sharp", show_default=True)
-@click.option("--adaptation", type=click.Choice(["conditional", "edge"]), default="conditional", show_default=True)
-@click.option("--arity", type=int, default=2, show_default=True, help="Children of a node of the tree.")
-@click.option("--budget-power", type=float, default=0.0, show_default=True, help="Decay of the budget over the levels.")
+@tree_options
 @click.option("--grid", type=float, help="Audit the release of multiples of this step.")
 @click.option(
     "--prior",

@@ -12,6 +12,7 @@ import csv
 import json
 import math
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -112,6 +113,24 @@ def _number(cell: str) -> float:
         return math.nan
 
 
+TREE_OPTIONS = (
+    click.option("--adjacency", type=click.Choice(["add-remove", "replace"]), default="add-remove", show_default=True),
+    click.option("--calibration", type=click.Choice(["sharp", "paper"]), default="sharp", show_default=True),
+    click.option("--adaptation", type=click.Choice(["conditional", "edge"]), default="conditional", show_default=True),
+    click.option("--arity", type=int, default=2, show_default=True, help="Children of a node of the tree."),
+    click.option(
+        "--budget-power", type=float, default=0.0, show_default=True, help="Decay of the budget over the levels."
+    ),
+)
+
+
+def tree_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command the options for the shape and the law of a release."""
+    for option in reversed(TREE_OPTIONS):
+        command = option(command)
+    return command
+
+
 @click.command()
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, allow_dash=True))
 @click.option("--column", required=True, help="Name of the column in the header row.")
@@ -122,11 +141,7 @@ def _number(cell: str) -> float:
     help="Where the values are expected, from public knowledge: uniform(low, high), cauchy(loc, scale), "
     "halfcauchy(scale), laplace(loc, scale) or normal(loc, scale). Once for all quantiles, or once for each.",
 )  # fmt: skip
-@click.option("--adjacency", type=click.Choice(["add-remove", "replace"]), default="add-remove", show_default=True)
-@click.option("--calibration", type=click.Choice(["sharp", "paper"]), default="sharp", show_default=True)
-@click.option("--adaptation", type=click.Choice(["conditional", "edge"]), default="conditional", show_default=True)
-@click.option("--arity", type=int, default=2, show_default=True, help="Children of a node of the tree.")
-@click.option("--budget-power", type=float, default=0.0, show_default=True, help="Decay of the budget over the levels.")
+@tree_options
 @click.option("--grid", type=float, help="Release multiples of this step only; right for values that repeat.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def release(file: str, column: str, quantiles: str, priors: tuple[str, ...], as_json: bool, **settings: Any) -> None:

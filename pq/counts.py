@@ -6,6 +6,7 @@ Private ring. Odd values and counts are dealt with record by record, as in `pq.c
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -51,6 +52,11 @@ class Counts:
 
     def __repr__(self) -> str:
         return "<Counts of a sensitive column>"
+
+    @cached_property
+    def before(self) -> IntArray:
+        """(d + 1,) records before each value, and all of them; see `pq.cells.Points`."""
+        return np.concatenate([[0], np.cumsum(self.counts)])
 
     def placed(self, on_nan: str) -> Counts:
         """The same records, the missing ones dropped or counted at the lowest or the highest number, as in `release`.

@@ -46,7 +46,7 @@ def gap(x: Any, quantiles: Any, values: Any) -> np.ndarray[Any, np.dtype[np.int6
 def _known(x: Any) -> tuple[Array, np.ndarray[Any, np.dtype[np.int64]] | None]:
     """Sorted records without the missing ones and, if each stands for several, how many come before each."""
     if isinstance(x, Counts):
-        return x.values, np.concatenate([[0], np.cumsum(x.counts)])
+        return x.values, x.before
     return x.placed("drop") if isinstance(x, SortedColumn) else sorted_values(x), None
 
 

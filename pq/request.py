@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-import numpy as np
-
 from pq.cells import Column, Lattice, Points, grid_step
 from pq.column import OnNan, SortedColumn, sorted_values
 from pq.counts import Counts
@@ -58,7 +56,7 @@ class Request:
         before = None
         if isinstance(x, Counts):
             placed = x.placed(self.on_nan)
-            values, before = placed.values, np.concatenate([[0], np.cumsum(placed.counts)])
+            values, before = placed.values, placed.before
         else:
             values = x.placed(self.on_nan) if isinstance(x, SortedColumn) else sorted_values(x, self.on_nan)
         return Points(values, before) if self.step is None else Lattice.of(values, self.step, before)

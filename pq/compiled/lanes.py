@@ -64,7 +64,7 @@ def run(
         plan.calibration == "paper",
         adaptation == "edge",
         lattice,
-        *map(np.ascontiguousarray, given),
+        *map(_plain, given),
         out,
     )
     return out, failed

@@ -63,7 +63,7 @@ class Day:
     """The data sets of one day, of all trials or one for all: as the mechanism sees them, and as they are."""
 
     def __init__(self, records: Sequence[FloatArray], task: Task, rng: np.random.Generator) -> None:
-        self.records, self.task = records, task
+        self.task = task
         seen = [np.sort(x + task.resolution * (rng.random(len(x)) - 0.5)) for x in records] if task.tied else records
         self.sizes = np.array([len(x) for x in records])
         self.columns = _padded(seen, self.sizes)
@@ -242,19 +242,6 @@ def smoothed(gaps: npt.NDArray[np.int32], bins: int = BINS) -> list[Row]:
         mean, error = mean_and_error(part[part[:, 0] >= 0].mean(axis=0))
         rows.append({"first_day": first, "last_day": after - 1, "mean": mean, "error": error})
     return rows
-
-
-def summary(gaps: npt.NDArray[np.int32]) -> Row:
-    """The time-averaged gap, mean and standard error over trials, and the same of its median over days.
-
-    >>> summary(np.array([[1, 3], [2, 2], [9, 1]], dtype=np.int32))
-    {'trials': 2, 'days': 3, 'mean': 3.0, 'error': 1.0, 'median': 2.0, 'median_error': 0.0}
-    """
-    made = gaps[gaps[:, 0] >= 0]
-    mean, error = mean_and_error(made.mean(axis=0))
-    median, median_error = mean_and_error(np.median(made, axis=0))
-    facts = {"trials": gaps.shape[1], "days": gaps.shape[0], "mean": mean, "error": error}
-    return facts | {"median": median, "median_error": median_error}
 
 
 def methods_for(task: Task) -> list[str]:
