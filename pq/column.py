@@ -28,6 +28,8 @@ OnNan = Literal["drop", "lowest", "highest"]
 LARGEST = float(np.finfo(np.float64).max)
 REAL_KINDS = "fiub"  # numpy's codes of float, signed, unsigned and boolean types
 TEXT_OR_OBJECT_KINDS = "OUST"
+FLOAT64 = np.dtype(np.float64)
+HEAD = 16  # records that are looked at before all are, to see whether a column is in order
 
 
 def _number(value: Any) -> float:
@@ -57,7 +59,7 @@ def as_floats(x: Any) -> Array:
 
     Raises `TypeError` for a type that holds no real numbers and `ValueError` for a shape that is no column, naming x.
     """
-    if type(x) is np.ndarray and x.dtype == np.float64 and x.ndim == 1:
+    if type(x) is np.ndarray and x.dtype == FLOAT64 and x.ndim == 1:
         return x
     if isinstance(x, (str, bytes, dict, set, frozenset)) or x is None:
         raise TypeError(f"x must be a one-dimensional column of numbers, got {type(x).__name__}")
@@ -107,14 +109,19 @@ def sorted_values(x: Any, on_nan: str = "drop") -> Array:
 
 def _known_in_order(values: Array) -> Array:
     """The numbers among some records in increasing order, infinities as the largest finite numbers."""
-    in_order = bool((values[1:] >= values[:-1]).all())  # NaN compares false
-    if not in_order or np.isnan(values[:1]).any():
+    head = values[:HEAD].tolist()
+    if head != sorted(head) or not _in_order(values):
         values = np.sort(values)
-        if values[-1] != values[-1]:  # NaN comes last
+        if math.isnan(values.item(-1)):  # NaN comes last
             values = values[: int(np.searchsorted(values, np.nan))]
-    if len(values) and (values[0] < -LARGEST or values[-1] > LARGEST):
+    if values.size and (values.item(0) < -LARGEST or values.item(-1) > LARGEST):
         values = np.clip(values, -LARGEST, LARGEST)
     return values
+
+
+def _in_order(values: Array) -> bool:
+    """Whether records are sorted and none is missing."""
+    return bool((values[1:] >= values[:-1]).all()) and not np.isnan(values[:1]).any()  # NaN compares false
 
 
 def with_missing(known: Array, missing: int, on_nan: str) -> Array:

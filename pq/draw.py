@@ -7,12 +7,11 @@ import os
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from pq.cells import Column, Lattice, Points
 from pq.column import Array
 from pq.compiled import lanes
-from pq.compiled.encode import encode, is_moderate
+from pq.compiled.encode import is_moderate
 from pq.exponential import Law
 from pq.plan import Node
 from pq.request import Request
@@ -21,6 +20,8 @@ DROPPED_BITS, ONE = np.uint64(11), np.uint64(1)
 
 
 def _generator(rng: Any) -> np.random.Generator:
+    if isinstance(rng, np.random.Generator):
+        return rng
     try:
         return np.random.default_rng(None if rng is None else _seed(rng))
     except (TypeError, ValueError):
@@ -47,39 +48,34 @@ def draw(request: Request, x: Any, uniforms: Array) -> Array:
     """Outputs (lanes, m) in the caller's order that uniforms stand for: compiled where that can be, else `walked`."""
     with np.errstate(all="ignore"):
         column = request.column(x)
-        quick = _compiled(request, column, uniforms)
-        outputs, failed = (np.empty(uniforms.shape[:2]), np.ones(len(uniforms), dtype=bool)) if quick is None else quick
-        if failed.any():
-            for lane in np.flatnonzero(failed):
+        outputs, missing = compiled(request, column, uniforms)
+        if missing:
+            for lane in np.flatnonzero(np.isnan(outputs[:, 0])):
                 outputs[lane] = walked(request, column, uniforms[lane].tolist())
     return outputs if request.plan.order is None else outputs[:, request.plan.order]
 
 
-def _compiled(request: Request, column: Column, uniforms: Array) -> tuple[Array, npt.NDArray[np.bool_]] | None:
-    """Outputs of the compiled walk and which of them are missing; None if it cannot do such a request."""
-    table = encode(request.priors)
-    assert isinstance(column, (Points, Lattice))
+def compiled(request: Request, column: Points | Lattice, uniforms: Array) -> tuple[Array, int]:
+    """Outputs of the compiled walk, NaN in the lanes that it leaves to `walked`, and how many those are."""
     lattice, step = lanes.REAL, 1.0
     if isinstance(column, Lattice):
         step = float(column.step)
         lattice = np.array([float(column.step.numerator), float(column.step.denominator), request.tie_share])
-    if table is None or not is_moderate(column.values, step):
-        return None
-    parts, counts = table
-    quick = lanes.run(
-        request.plan,
-        request.adaptation,
-        column.values[None],
-        np.array([len(column.values)]),
-        parts[None],
-        counts[None],
-        uniforms,
-        before=column.before,
-        lattice=lattice,
-    )
-    if quick is not None and isinstance(column, Lattice):
-        return np.asarray(column.value(quick[0])), quick[1]
-    return quick
+    if request.tables is not None and is_moderate(column.values, step):
+        sizes = np.array([len(column.values)])
+        quick = lanes.run(
+            request.plan,
+            request.adaptation,
+            column.values[None],
+            sizes,
+            *request.tables,
+            uniforms,
+            before=column.before,
+            lattice=lattice,
+        )
+        if quick is not None:
+            return (column.value(quick[0]), quick[1]) if isinstance(column, Lattice) else quick
+    return np.full(uniforms.shape[:2], math.nan), len(uniforms)
 
 
 def walked(request: Request, column: Column, uniforms: list[list[float]]) -> list[float]:

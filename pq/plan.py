@@ -95,7 +95,7 @@ class PlanArrays(NamedTuple):
 
     nodes: (k, 5) first member, end, low, high and parent of each node, parents first; -1 for none. members: (m,)
     quantiles of the nodes, one node after another. fractions: (m, 2) numerators and denominators of the relative
-    quantiles. rates: (m,) nats per rank.
+    quantiles. rates: (1, m) nats per rank.
     """
 
     nodes: npt.NDArray[np.int64]
@@ -151,7 +151,7 @@ class Plan:
         if max(denominator for _, denominator in fractions) > LARGEST_DENOMINATOR or math.isinf(max(rates)):
             return None
         integers = [np.array(table, dtype=np.int64) for table in (nodes, members, fractions)]
-        return PlanArrays(integers[0], integers[1], integers[2], np.array(rates))
+        return PlanArrays(integers[0], integers[1], integers[2], np.array([rates]))
 
     def _mechanism(self, i: int) -> Mechanism:
         node = self._node_of[i]
@@ -324,7 +324,7 @@ def plan_for(
 
     Calls with the same plain numbers share one plan, without another look at them.
     """
-    key = _plain_key(quantiles, epsilon, max_contributions, adjacency, calibration, arity, power)
+    key = plain_key(quantiles, epsilon, max_contributions, adjacency, calibration, arity, power)
     if key is None:
         return _checked(quantiles, epsilon, max_contributions, adjacency, calibration, arity, power)
     return (_kept if type(key[0][0]) is float else _kept_exact)(*key)  # the float 0.1 equals a fraction, not 1/10
@@ -333,7 +333,7 @@ def plan_for(
 PLAIN = frozenset((int, float, Fraction, str))
 
 
-def _plain_key(quantiles: Any, *rest: Any) -> tuple[Any, ...] | None:
+def plain_key(quantiles: Any, *rest: Any) -> tuple[Any, ...] | None:
     """Arguments that tell all by value and type, as a key; None for others."""
     if type(quantiles) is np.ndarray and quantiles.dtype == np.float64 and quantiles.ndim == 1:
         numbers = quantiles.tolist()
@@ -372,7 +372,7 @@ _kept_exact = lru_cache(maxsize=256, typed=True)(_checked)
 
 
 def forget_plans() -> None:
-    """Make all plans anew: for tests that change the table of sensitivities."""
+    """Make all plans anew."""
     _kept.cache_clear()
     _kept_exact.cache_clear()
     _plan.cache_clear()

@@ -6,14 +6,16 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property, lru_cache
 from typing import Any
 
 from pq.cells import Column, Lattice, Points, grid_step
 from pq.column import OnNan, SortedColumn, sorted_values
+from pq.compiled.encode import Tables, encode
 from pq.counts import Counts
 from pq.exponential import Law, target_rank
-from pq.plan import Node, Plan, plan_for
-from pq.priors import Prior
+from pq.plan import PLAIN, Node, Plan, forget_plans, plain_key, plan_for
+from pq.priors import Cauchy, HalfCauchy, Laplace, Normal, Prior, Uniform
 from pq.privacy import Adaptation, check_choice
 
 Interval = tuple[float, float, float, float]  # low, high, and the shares of the records at low and at high
@@ -46,13 +48,19 @@ class Request:
         arity: Any,
         budget_power: Any,
     ) -> Request:
-        plan = plan_for(quantiles, epsilon, max_contributions, adjacency, calibration, arity, budget_power)
-        check_choice(adaptation, Adaptation, "adaptation")
-        check_choice(on_nan, OnNan, "on_nan")
-        chosen = _distinct_priors(priors, plan)
-        return cls(plan, chosen, adaptation, grid_step(grid, chosen), on_nan, int(max_contributions))
+        """Check public arguments; calls with the same plain ones and one prior share a request."""
+        tree = quantiles, epsilon, max_contributions, adjacency, calibration, arity, budget_power
+        key = plain_key(*tree) if type(priors) in SIMPLE and (grid is None or type(grid) in PLAIN) else None
+        if key is None or type(adaptation) is not str or type(on_nan) is not str:
+            return _checked(priors, adaptation, grid, on_nan, *tree)
+        return (_kept if type(key[0][0]) is float else _kept_exact)(priors, adaptation, grid, on_nan, *key)
 
-    def column(self, x: Any) -> Column:
+    @cached_property
+    def tables(self) -> Tables | None:
+        """The priors for compiled code; None where it does not do one of them."""
+        return encode(self.priors)
+
+    def column(self, x: Any) -> Points | Lattice:
         before = None
         if isinstance(x, Counts):
             placed = x.placed(self.on_nan)
@@ -91,6 +99,28 @@ class Request:
             outputs = decide(node, self.laws(column, node, interval))
             parts = split(interval, outputs, self.tie_share)
             pending += [(child, part) for child, part in zip(node.children, parts, strict=False) if child is not None]
+
+
+def _checked(priors: Any, adaptation: str, grid: Any, on_nan: str, *tree: Any) -> Request:
+    plan = plan_for(*tree)
+    check_choice(adaptation, Adaptation, "adaptation")
+    check_choice(on_nan, OnNan, "on_nan")
+    chosen = _distinct_priors(priors, plan)
+    return Request(plan, chosen, adaptation, grid_step(grid, chosen), on_nan, int(tree[2]))
+
+
+SIMPLE = frozenset((Uniform, Cauchy, HalfCauchy, Laplace, Normal))
+
+# Typed, and apart for fractions, so that the float 0.1 is never taken for 1/10.
+_kept = lru_cache(maxsize=256, typed=True)(_checked)
+_kept_exact = lru_cache(maxsize=256, typed=True)(_checked)
+
+
+def forget() -> None:
+    """Make all requests and plans anew: for tests that change the table of sensitivities."""
+    _kept.cache_clear()
+    _kept_exact.cache_clear()
+    forget_plans()
 
 
 def split(interval: Interval, outputs: Sequence[float], tie_share: float) -> list[Interval]:

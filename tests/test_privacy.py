@@ -14,8 +14,7 @@ import pytest
 
 import pq
 from pq import privacy
-from pq.plan import forget_plans
-from pq.request import Request
+from pq.request import Request, forget
 
 SETTINGS = [
     {"calibration": c, "adaptation": a, "arity": k}
@@ -148,7 +147,7 @@ def worst(
 ) -> float:
     """Largest loss over epsilon found by brute force over tiny columns, outputs and neighbours."""
     with pytest.MonkeyPatch.context() as patch:
-        forget_plans()  # what a plan was made with must not outlive the mutation, nor precede it
+        forget()  # what a plan was made with must not outlive the mutation, nor precede it
         if mutate is not None:
             mutate(patch)
         values, best = [0.5, 1.0, 1.5, 2.0, 2.5], 0.0
@@ -166,7 +165,7 @@ def worst(
                 ys = {tuple(sorted([*y, v])) for y in ys for v in values}
             for o in itertools.combinations_with_replacement(outputs, len(quantiles)):
                 best = max([best, *(abs(log_density(x, o) - log_density(y, o)) for y in ys)])
-        forget_plans()
+        forget()
         return best
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -57,32 +56,24 @@ def _weighted(parts: Sequence[tuple[Prior, float]]) -> Rows | None:
 Tables = tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]
 
 
-@lru_cache(maxsize=256)
-def _table(prior: Prior) -> Tables | None:
-    rows = _rows(prior)
-    return None if rows is None else (np.array(rows)[None], np.array([len(rows)]))
-
-
 def encode(priors: Sequence[Prior]) -> Tables | None:
-    """Tables (m, width, 4) of the priors' parts, and the number of rows (m,) that count; None if one has no table.
+    """Tables (1, m, width, 4) of the priors' parts, and the number of rows (1, m) that count; None if one has no table.
 
     One prior for all gives a table with m = 1.
     """
-    if len(set(map(id, priors))) == 1:
-        return _table(priors[0])
-    each = [_rows(prior) for prior in priors]
+    each = [_rows(prior) for prior in (priors[:1] if len(set(map(id, priors))) == 1 else priors)]
     if any(rows is None for rows in each):
         return None
     width = max(len(rows) for rows in each if rows is not None)
-    out = np.zeros((len(priors), width, 4))
-    counts = np.empty(len(priors), dtype=np.int64)
+    out = np.zeros((1, len(each), width, 4))
+    counts = np.empty((1, len(each)), dtype=np.int64)
     for i, rows in enumerate(each):
         assert rows is not None
-        out[i, : len(rows)], counts[i] = rows, len(rows)
+        out[0, i, : len(rows)], counts[0, i] = rows, len(rows)
     return out, counts
 
 
 def is_moderate(values: npt.NDArray[np.float64], step: float = 1.0) -> bool:
     """Whether sorted records, in units of a step, are within the range of the compiled formulas."""
     end = MODERATE / step
-    return step > 1.0 / MODERATE and (values.size == 0 or bool(values[0] > -end and values[-1] < end))
+    return step > 1.0 / MODERATE and (values.size == 0 or (values.item(0) > -end and values.item(-1) < end))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -16,10 +17,21 @@ NO_COUNTS = np.empty(0, dtype=np.int64)
 REAL = np.zeros(3)  # outputs are real numbers
 
 
-def _plain(array: FloatArray) -> FloatArray:
+PLAIN = 0x101  # numpy's flags C_CONTIGUOUS and ALIGNED
+
+
+def _plain(array: Any) -> Any:
     """The array as compiled code wants it: a caller's may be a subclass, have strides, or lie askew in memory."""
-    array = np.asarray(array)
-    return array if array.flags.c_contiguous and array.flags.aligned else np.array(array, order="C")
+    if type(array) is np.ndarray and array.flags.num & PLAIN == PLAIN:
+        return array
+    return np.array(array, order="C")
+
+
+@cache
+def _walk() -> Any:
+    from pq.compiled.walk import walk_lanes  # brings the compiler: half a second, once
+
+    return walk_lanes
 
 
 def run(
@@ -34,17 +46,15 @@ def run(
     before: IntArray | None = None,
     lattice: FloatArray = REAL,
     rates: FloatArray | None = None,
-) -> tuple[FloatArray, npt.NDArray[np.bool_]] | None:
-    """Outputs (lanes, m) of the distinct quantiles, and which lanes are beyond the range of the compiled formulas.
+) -> tuple[FloatArray, int] | None:
+    """Outputs (lanes, m) of the distinct quantiles, and how many lanes are beyond the range of the compiled formulas.
 
     columns: (c, n) sorted records padded at the end, sizes: (c,) how many count, before: see `pq.cells.Points`.
     lattice: (3,) see `pq.compiled.walk.walk_lanes`; columns and outputs are then in steps.
     parts, counts: (p, m or 1, width, 4) and (p, m or 1) from `pq.compiled.encode`. uniforms: (lanes, m, 2) strictly
     inside (0, 1). rates: (r, m) in the place of the plan's. A lane takes column, priors and rates in turn, by its
-    number modulo c, p, and r. None if the plan itself is beyond the range.
+    number modulo c, p, and r. A lane beyond the range is NaN throughout; None if the plan itself is.
     """
-    from pq.compiled.walk import walk_lanes  # brings the compiler: half a second, once
-
     arrays = plan.arrays
     if arrays is None:
         return None
@@ -52,9 +62,7 @@ def run(
     if parts.shape[:2] != counts.shape or parts.shape[1] not in (1, m) or len(sizes) != len(columns):
         raise ValueError("parts and counts, columns and sizes must agree")  # the compiled code does not look
     out = np.empty((lanes, m))
-    given: tuple[Any, ...] = (arrays.rates[None] if rates is None else rates, parts, counts, uniforms)
-    walk: Any = walk_lanes
-    failed = walk(
+    beyond = _walk()(
         _plain(columns),
         sizes,
         NO_COUNTS if before is None else before,
@@ -64,7 +72,10 @@ def run(
         plan.calibration == "paper",
         adaptation == "edge",
         lattice,
-        *map(_plain, given),
+        arrays.rates if rates is None else _plain(rates),
+        _plain(parts),
+        counts,
+        _plain(uniforms),
         out,
     )
-    return out, failed
+    return out, beyond

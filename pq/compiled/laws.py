@@ -170,15 +170,19 @@ def log_mass(parts: Any, a: float, b: float) -> float:
 @compiled
 def _add_cauchy(loc: float, scale: float, weight: float, edges: Any, out: Any) -> None:
     unit, weight = 1.0 / scale, weight / math.pi
-    x = (edges[0] - loc) * unit
-    for i in range(out.size):
-        y, width = (edges[i + 1] - loc) * unit, (edges[i + 1] - edges[i]) * unit
+    others = 0
+    for i in range(out.size):  # without a branch, so that several cells go through the processor at once
+        x, y, width = (edges[i] - loc) * unit, (edges[i + 1] - loc) * unit, (edges[i + 1] - edges[i]) * unit
         t = width / (1.0 + x * y)
-        if 0.0 <= t < 0.05:
-            out[i] += weight * _small_arctan(t)
-        elif width > 0.0:
+        near = 0.0 <= t < 0.05
+        others += not near
+        out[i] += weight * _small_arctan(t) if near else 0.0
+    if others == 0:
+        return
+    for i in range(out.size):
+        x, y, width = (edges[i] - loc) * unit, (edges[i + 1] - loc) * unit, (edges[i + 1] - edges[i]) * unit
+        if not 0.0 <= width / (1.0 + x * y) < 0.05 and width > 0.0:
             out[i] += weight * _angle(x, y, width)
-        x = y
 
 
 @compiled

@@ -336,7 +336,7 @@ def _share(shares: Any, out: Any, nodes: Any, node: int, side: int, tie_share: f
     return tie_share
 
 
-_SIGNATURE = boolean[::1](
+_SIGNATURE = int64(
     given(float64, 2),
     given(int64, 1),
     given(int64, 1),
@@ -360,7 +360,7 @@ def walk_lanes(sources: int) -> Any:
         columns: Any, sizes: Any, before: Any, nodes: Any, members: Any, fractions: Any, floored: bool, edge: bool,
         lattice: Any, rates: Any, parts: Any, counts: Any, uniforms: Any, out: Any,
     ) -> Any:  # fmt: skip
-        """Run a plan on every lane and put its outputs into `out` (lanes, m); returns which lanes failed (lanes,).
+        """Run a plan on every lane; its outputs go into `out` (lanes, m), NaN for lanes that fail; returns how many.
 
         columns: (c, n) sorted records, of which the first `sizes` (c,) of each row count; lane l has row l % c.
         before: (n + 1,) records before each entry of the one column, or empty if each entry is one record.
@@ -371,11 +371,12 @@ def walk_lanes(sources: int) -> Any:
             l % p. uniforms: (lanes, m, 2).
         """
         sources  # noqa: B018 (see pq.compiled.keep)
-        failed = np.zeros(out.shape[0], dtype=np.bool_)
+        failures = 0
         drawn, shares = np.empty(members.size), np.zeros((nodes.shape[0], 2))
         for lane in range(out.shape[0]):
             c, r, p = lane % columns.shape[0], lane % rates.shape[0], lane % parts.shape[0]
             x = columns[c, : sizes[c]]
+            failed = False
             for j in range(nodes.shape[0]):
                 first, end = nodes[j, 0], nodes[j, 1]
                 low = out[lane, nodes[j, 2]] if nodes[j, 2] >= 0 else -math.inf
@@ -395,13 +396,16 @@ def walk_lanes(sources: int) -> Any:
                             rates[r, q], uniforms[lane, q, 0], uniforms[lane, q, 1],
                         )  # fmt: skip
                     if math.isnan(drawn[i]):
-                        failed[lane] = True
-                if failed[lane]:
+                        failed = True
+                if failed:
                     break
                 if end - first > 1:
                     drawn[first:end].sort()
                 for i in range(first, end):
                     out[lane, members[i]] = drawn[i]
-        return failed
+            if failed:
+                out[lane, :] = math.nan
+                failures += 1
+        return failures
 
     return run

@@ -105,7 +105,7 @@ class Releaser:
         self.trials, self.streams = trials, streams
         assert self.plans[0].arrays is not None
         rates = [plan.arrays.rates for plan in self.plans if plan.arrays is not None]
-        self.rates = np.repeat(np.array(rates), trials, axis=0)
+        self.rates = np.repeat(np.concatenate(rates), trials, axis=0)
         self.slow = 0  # releases that took the long way
 
     def __call__(self, day: Day, predictor: Predictor, features: FloatArray) -> FloatArray:
@@ -116,10 +116,10 @@ class Releaser:
             self.plans[0], "conditional", day.columns, day.sizes, parts, counts, uniforms, rates=self.rates
         )
         assert result is not None
-        values, failed = result
-        for lane in np.flatnonzero(failed):
+        values, beyond = result
+        for lane in np.flatnonzero(np.isnan(values[:, 0])) if beyond else ():
             values[lane] = self._long_way(day, predictor, features, int(lane), uniforms[lane])
-        self.slow += int(failed.sum())
+        self.slow += beyond
         return np.asarray(np.rint(values / day.task.resolution) * day.task.resolution if day.task.tied else values)
 
     def _long_way(self, day: Day, predictor: Predictor, features: FloatArray, lane: int, uniforms: FloatArray) -> Any:
@@ -143,14 +143,14 @@ def tables(predictor: Predictor, features: FloatArray) -> Tables:
     if not isinstance(predictor, LaplacePredictor):
         table = encode(predictor.priors(features))
         assert table is not None
-        return table[0][None], table[1][None]
+        return table
     loc, scale = predictor.laplaces(features)
     one = Laplace(0.0, 1.0)
     table = encode([one if predictor.robust is None else one.mix(predictor.robust, predictor.robust_weight)])
     assert table is not None
-    parts = np.tile(table[0], (*loc.shape, 1, 1))
+    parts = np.tile(table[0][0], (*loc.shape, 1, 1))
     parts[:, :, 0, 1], parts[:, :, 0, 2] = loc, scale
-    return parts, np.full(loc.shape, table[1][0])
+    return parts, np.full(loc.shape, table[1][0, 0])
 
 
 def run_cell(cell: Cell, *, private: Private | None = None, progress: bool = False) -> npt.NDArray[np.int32]:
