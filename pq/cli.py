@@ -47,6 +47,21 @@ def roots() -> list[Path]:
     return [here, *here.parents, Path(__file__).resolve().parent.parent]
 
 
+def fresh_folder(base: Path, name: str) -> Path:
+    """Make and return `base/name-001`, or the first number after all that are there."""
+    base.mkdir(parents=True, exist_ok=True)
+    taken = [path.name[len(name) + 1 :] for path in base.iterdir() if path.name.startswith(f"{name}-")]
+    number = 1 + max((int(rest) for rest in taken if rest.isdecimal()), default=0)
+    while True:
+        folder = base / f"{name}-{number:03d}"
+        try:
+            folder.mkdir()
+        except FileExistsError:  # another run was quicker
+            number += 1
+        else:
+            return folder
+
+
 def refuse(message: Any) -> click.UsageError:
     """An error for something that the caller gave wrong: exit code 2."""
     return click.UsageError(str(message))

@@ -8,8 +8,7 @@ from typing import Any
 
 import click
 
-from pq.cli import refuse
-from pq.cli_run import fresh_folder
+from pq.cli import fresh_folder, refuse
 
 RUNS = Path("runs")
 PREFIX = "reproduce"

@@ -9,7 +9,7 @@ from typing import Any
 import click
 import nbformat
 
-from pq.cli import refuse, roots
+from pq.cli import fresh_folder, refuse, roots
 from pq.notebook import (
     KERNEL,
     Notebook,
@@ -125,21 +125,6 @@ def execute_with(notebook: Notebook, values: dict[str, Any], target: Path) -> No
             )
     except papermill.PapermillExecutionError as error:
         raise NotebookError(str(error)) from None
-
-
-def fresh_folder(base: Path, name: str) -> Path:
-    """Make and return `base/name-001`, or the first number after all that are there."""
-    base.mkdir(parents=True, exist_ok=True)
-    taken = [path.name[len(name) + 1 :] for path in base.iterdir() if path.name.startswith(f"{name}-")]
-    number = 1 + max((int(rest) for rest in taken if rest.isdecimal()), default=0)
-    while True:
-        folder = base / f"{name}-{number:03d}"
-        try:
-            folder.mkdir()
-        except FileExistsError:  # another run was quicker
-            number += 1
-        else:
-            return folder
 
 
 def save_figures(notebook: Notebook, folder: Path) -> list[Path]:

@@ -37,7 +37,7 @@ from pq.sequential import DPLearned, PubPrev, PubProx
 COLUMNS = 40  # that share one draw of public arguments
 WILD = 0.25  # part of the inputs that may need the slow walk: huge numbers, grids, priors in two layers
 # One input in so many gets each of the slower questions; first of the others, then of the wild ones.
-PATHS, NEIGHBOURS, ELSEWHERE, FITS = (150, 15), (400, 20), (600, 30), (100_000, 5_000)
+PATHS, TRIALS, NEIGHBOURS, ELSEWHERE, FITS = (150, 15), (50, 25), (400, 20), (600, 30), (100_000, 5_000)
 SLACK = 1e-9  # of epsilon, and nats: rounding
 
 ODD_NUMBERS = [
@@ -261,6 +261,15 @@ def check_paths(x: Any, request: Request, rng: np.random.Generator) -> None:
     assert close.all(), f"paths: {quick.tolist()} and {slow.tolist()}"
 
 
+def check_simulation(x: Any, arguments: dict[str, Any], rng: np.random.Generator) -> None:
+    """The first of many trials is the release from the same seed, and none has more trials than asked."""
+    seed, trials = int(rng.integers(2**31)), int(rng.integers(4))
+    values = pq.simulate(x, trials=trials, rng=seed, **arguments)
+    assert values.shape == (trials, len(arguments["quantiles"])) and np.isfinite(values).all(), "trials"
+    if trials:
+        assert np.array_equal(values[0], pq.release(x, rng=seed, **arguments).values), "first trial"
+
+
 def check_neighbours(items: list[Any], arguments: dict[str, Any], rng: np.random.Generator) -> float:
     """The exact loss of an actual output between columns that differ in one person's records, over epsilon."""
     rest = {name: value for name, value in arguments.items() if name != "quantiles"}
@@ -390,6 +399,9 @@ class Fuzzer:
         if rng.integers(PATHS[wild]) == 0:
             check_paths(x, request, rng)
             asked["both paths"] += 1
+        if rng.integers(TRIALS[wild]) == 0:
+            check_simulation(x, arguments, rng)
+            asked["simulations"] += 1
         if len(numbers) <= 30 and few and arguments["epsilon"] <= 1000 and rng.integers(NEIGHBOURS[wild]) == 0:
             items = list(numbers.tolist()) if rng.random() < 0.5 else _with_objects(numbers, rng, wild)
             self.report.largest = max(self.report.largest, check_neighbours(items, arguments, rng))

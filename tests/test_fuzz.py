@@ -13,7 +13,7 @@ from tests import fuzz
 def test_odd_columns_with_random_arguments(wild: float, count: int) -> None:
     report = fuzz.Fuzzer(0, wild).run(count)
     assert report.inputs == count and not report.found, str(report)
-    assert report.asked["sequences"] > 0 and report.asked["both paths"] > 0
+    assert report.asked["sequences"] > 0 and report.asked["both paths"] > 0 and report.asked["simulations"] > 0
 
 
 def test_the_fuzzer_sees_what_is_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
