@@ -204,6 +204,25 @@ def test_log_masses_hold_far_out_or_are_not_given(prior: pq.priors.Prior) -> Non
     assert given > 200
 
 
+@pytest.mark.parametrize("prior", [pq.Laplace(1, 2), pq.Normal(1, 2), pq.Cauchy(1, 2), pq.HalfCauchy(2, 1)])
+def test_points_hold_far_out_or_are_not_given(prior: pq.priors.Prior) -> None:
+    """A place within a cell that is far from the prior is right too, and not simply the end of the cell."""
+    table = encode([prior])
+    assert table is not None
+    rng, given = np.random.default_rng(0), 0
+    for distance in 10.0 ** rng.uniform(1, 5, 300):
+        width = 10.0 ** rng.uniform(-6, 3)
+        a, b, u = 1.0 + distance, 1.0 + distance + width, rng.random()
+        if not isinstance(prior, pq.HalfCauchy) and rng.random() < 0.5:
+            a, b = 2.0 - b, 2.0 - a
+        found = laws.point(table[0][0, 0], a, b, u)
+        if not math.isnan(found):
+            given += 1
+            scale = min(width, 4.0 / distance) if isinstance(prior, pq.Normal) else width
+            assert abs(found - prior.quantile_between(a, b, u)) <= 1e-7 * scale + 1e-14 * distance
+    assert given > 50
+
+
 def test_cell_masses_are_masses_of_cells() -> None:
     prior = pq.Mixture([pq.Laplace(0, 1), pq.Cauchy(1, 2), pq.Normal(0, 3)], [1, 2, 3])
     table = encode([prior])

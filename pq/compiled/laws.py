@@ -21,6 +21,7 @@ LOG_2 = math.log(2.0)
 LOG_PI = math.log(math.pi)
 SQRT_HALF = math.sqrt(0.5)
 DENSITY_0 = 1.0 / math.sqrt(2.0 * math.pi)
+NORMAL_END = 37.0  # standard deviations: masses beyond are no normal floats
 BELOW_ONE = math.nextafter(1.0, 0.0)
 LARGEST = float(np.finfo(np.float64).max)
 
@@ -261,8 +262,10 @@ def _cauchy_point(loc: float, scale: float, a: float, b: float, u: float) -> flo
 
 @compiled
 def _normal_point(loc: float, scale: float, a: float, b: float, u: float) -> float:
-    """By bisection on the share of the mass, measured from the end that is nearer to the point."""
-    low, high = max((a - loc) / scale, -40.0), min((b - loc) / scale, 40.0)
+    """By bisection on the share of the mass, measured from the end that is nearer to the point; NaN far out."""
+    low, high = max((a - loc) / scale, -NORMAL_END - 3.0), min((b - loc) / scale, NORMAL_END + 3.0)
+    if low > NORMAL_END or high < -NORMAL_END:
+        return math.nan
     start, stop = low, high
     whole = _normal_mass(start, stop, stop - start)
     for _ in range(200):
