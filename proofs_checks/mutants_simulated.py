@@ -10,6 +10,7 @@ MUTANTS: dict[str, list[Any]] = {
     "simulated:check_mixture": [0.7, 0.3],
     "simulated:check_restricted": [0.3, 0.1],
     "simulated:check_original": [0.3, 0.1],
+    "simulated:check_level_shares": [0.3, 0.1],
     "simulated:check_cauchy_tree": [0.3, 0.1],
     "simulated_learning:check_dpftrl": [0.4, 0.1],
     "simulated_learning:check_quantile_regret": [0.03, 0.01],

@@ -5,6 +5,7 @@ Where the paper's own statement is false it is among the mutants: that the check
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from datetime import date
 from fractions import Fraction
@@ -16,8 +17,9 @@ import numpy as np
 import sympy
 from flint import arb
 
+import pq
+from pq.bounds import c_p, lem_empirical_quantiles, thm_binary
 from pq.bounds import learning as bounds
-from pq.bounds import lem_empirical_quantiles, thm_binary
 from proofs_checks import certified, online_steps, private_learning, public_steps, remarks
 from proofs_checks.compounding import golden
 from proofs_checks.exact import Algorithm, Grid, log_ball
@@ -78,6 +80,14 @@ def _slower(steps: int, **named: Any) -> float:
     return bounds.thm_sequential(steps, **named) * steps**0.25
 
 
+def _slightly_slower(steps: int, **named: Any) -> float:
+    return bounds.thm_sequential(steps, **named) * steps**0.02
+
+
+def _faster(steps: int, **named: Any) -> float:
+    return bounds.thm_sequential(steps, **named) / steps**0.04
+
+
 MUTANTS: dict[str, list[Any]] = {
     "private_learning:check_regret_privacy": [F(1), F(8, 5), F(9, 4)],
     "private_learning:check_sequential_privacy": [private_learning.printed_runs, _one_lipschitz],
@@ -96,7 +106,7 @@ MUTANTS: dict[str, list[Any]] = {
     ],
     "private_learning:check_rates_in_steps": [lambda lipschitz, robust: not robust, lambda lipschitz, robust: True],
     "private_learning:check_two_steps": [lambda a, b, c, d: a * c + b * d + a * d, lambda a, b, c, d: 2 * b * d],
-    "private_learning:check_average_rate": [_slower],
+    "private_learning:check_average_rate": [_slower, _slightly_slower, _faster],
     "private_learning:check_discretisation_width": [lambda data: True],
     "public_steps:check_second_integral": [1, 0],
     "public_steps:check_many_losses": [
@@ -110,7 +120,11 @@ MUTANTS: dict[str, list[Any]] = {
     "public_steps:check_hedging": [lambda weight, psi: psi, lambda weight, psi: (1 - weight) * psi],
     "public_steps:check_proxy_privacy": [public_steps.after_data],
     "public_steps:check_composed_days": [1, 3],
-    "public_steps:check_optimal_interval_only": [1.0],
+    "public_steps:check_optimal_interval_only": [
+        lambda x, q, prior: pq.log_psi(x, q, prior, 1.0),
+        lambda x, q, prior: pq.log_psi(x, q / 2, prior),
+        lambda x, q, prior: 0.0,
+    ],
     "prose:check_two_step_sampling": [_uniform_in_cell, _wrong_half],
     "prose:check_perfect_prediction": [lambda z: 1 - z, lambda z: 1 / (1 + z)],
     "prose:check_ties_one": [
@@ -168,7 +182,7 @@ MUTANTS: dict[str, list[Any]] = {
     "steps:check_error_left": [0],
     "steps:check_binary_display": [lambda k: golden(k + 1) / arb(5).sqrt()],
     "steps:check_kary_edges": [lambda depth: depth - 2, lambda depth: 1],
-    "steps:check_kary_display": [F(3), F(12)],
+    "steps:check_kary_display": [lambda p: 1.01 * c_p(p), lambda p: 0.99 * c_p(p), lambda p: 2 * math.pi**2],
     "steps:check_depth_budgets": [lambda p: 1, lambda p: {1.5: 5, 1.6: 6, 2.0: 8}[p]],
     "steps:check_days": [(date(2015, 9, 1), date(2022, 7, 5)), (date(2015, 1, 1), date(2022, 11, 30))],
     "steps:check_noiseless": [1, 3],

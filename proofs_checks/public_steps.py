@@ -227,13 +227,27 @@ def check_composed_days(subject: int = 2) -> str:
     return f"the same people on two days: loss {float(spent):.4f} epsilon for two releases at epsilon each"
 
 
-def check_optimal_interval_only(subject: float = math.inf) -> str:
-    """U^(q) sees the optimal interval and nothing else; U^(q, eps) sees all the data."""
+def log_psi(x: np.ndarray, q: float, prior: Any) -> float:
+    """log of `exp(-U^(q))`: the prior's mass in the optimal interval."""
     import pq
 
+    return float(pq.log_psi(x, q, prior))
+
+
+def check_optimal_interval_only(subject: Callable[[np.ndarray, float, Any], float] = log_psi) -> str:
+    """U^(q) sees the optimal interval and nothing else, and it sees both of its ends."""
+    import pq
+
+    rng = np.random.default_rng(230)
     for prior in (pq.Laplace(0, 1), pq.Cauchy(1, 2), pq.Uniform(-50, 50)):
-        epsilon = None if subject == math.inf else subject
-        columns = ([-3, 0, 1, 2.0], [-30, 0, 1, 1.5], [-1, 0, 1, 40.0])
-        values = [pq.log_psi(np.array(x), 0.5, prior, epsilon) for x in columns]
-        assert max(values) - min(values) < 1e-12, values
-    return "U^(q) of three data sets with one optimal interval agrees under three priors"
+        for n, q in ((1, 0.5), (4, 0.5), (7, 0.29), (7, 0.0), (10, 0.9), (10, 1.0)):
+            rank = math.floor(Fraction(str(q)) * n)
+            x = np.sort(rng.normal(size=n))
+            other, moved = x.copy(), x.copy()
+            other[: max(rank - 1, 0)] -= rng.exponential(size=max(rank - 1, 0))  # all but the ends of the interval
+            other[rank + 1 :] += rng.exponential(size=len(other[rank + 1 :]))
+            moved[max(rank - 1, 0) : rank] -= 0.125
+            moved[rank : rank + 1] += 0.125
+            assert abs(subject(np.sort(other), q, prior) - subject(x, q, prior)) < 1e-12, (n, q)
+            assert subject(np.sort(moved), q, prior) > subject(x, q, prior) + 1e-3, (n, q)
+    return "U^(q) of data sets with one optimal interval agrees under three priors, and changes with its ends"

@@ -10,6 +10,8 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Iterable
+from dataclasses import replace
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -17,6 +19,9 @@ from scipy import stats
 
 import pq
 from pq import bounds
+from pq.plan import Node
+from pq.release import fulfil
+from pq.request import Request
 
 BETA = 0.2
 SHORT, LONG = 50, 500  # trials; where the bound is nearly attained it takes many to tell the rate from BETA
@@ -48,6 +53,7 @@ def worst_rate(
     share: float,
     skip: Iterable[str] = (),
     trials: int = SHORT,
+    release_of: Callable[..., pq.Release] = pq.release,
     **keywords: Any,
 ) -> float:
     """Largest failure rate over the columns; fails if one is not shown to be below BETA."""
@@ -57,7 +63,7 @@ def worst_rate(
             continue
         failed = 0
         for seed in range(trials):
-            release = pq.release(x, quantiles, rng=seed, calibration="paper", **keywords)
+            release = release_of(x, quantiles, rng=seed, calibration="paper", **keywords)
             failed += pq.max_gap(x, quantiles, release.values) > share * limit(x, release) * (1 + 1e-9)
         assert failed <= most_failures(trials), f"{name}: {failed} of {trials} beyond the bound"
         worst = max(worst, failed)
@@ -211,6 +217,46 @@ def check_original(share: float = 1.0) -> str:
         worst_rate(EIGHTHS, kary, share, epsilon=60, priors=WRONG, adaptation="edge", arity=3, budget_power=2),
     ]
     return report("thm:binary, thm:kary", rates)
+
+
+def release_by_level(
+    x: np.ndarray, quantiles: list[float], *, shares: list[float], rng: int, **options: Any
+) -> pq.Release:
+    """A release whose levels have these shares of the budget, the mechanisms of a node equal parts."""
+    same = {"grid": None, "on_nan": "drop", "max_contributions": 1, "adjacency": "add-remove", "budget_power": 0.0}
+    request = Request.of(quantiles, **(same | options))
+
+    def shared(node: Node) -> Node:
+        children = tuple(None if child is None else shared(child) for child in node.children)
+        return replace(node, epsilon=Fraction(options["epsilon"]) * Fraction(shares[node.depth - 1]), children=children)
+
+    return fulfil(replace(request, plan=replace(request.plan, root=shared(request.plan.root))), x, rng)
+
+
+def check_level_shares(share: float = 1.0) -> str:
+    """ours:binary-shares and ours:kary-shares (K = 3): budgets by level under edge adaptation, with wrong priors."""
+
+    def logs(x: np.ndarray, release: pq.Release) -> float:
+        pairs = zip(EIGHTHS, release.plan.epsilons, strict=True)
+        return harmonic(known_log_psi(x.tobytes(), WRONG, float(e), q) for q, e in pairs)
+
+    def binary(x: np.ndarray, release: pq.Release) -> float:
+        return bounds.binary_weighted(logs(x, release), float(release.epsilon), 7, BETA)
+
+    def kary(x: np.ndarray, release: pq.Release) -> float:
+        return bounds.kary_weighted(logs(x, release), float(release.epsilon), 7, BETA, arity=3)
+
+    rates = [
+        worst_rate(
+            EIGHTHS, bound, share, release_of=release_by_level, shares=shares, epsilon=epsilon, priors=WRONG,
+            adaptation="edge", arity=arity,
+        )
+        for bound, shares, epsilon, arity in (
+            (binary, bounds.binary_shares(3), 30, 2),
+            (kary, bounds.kary_shares(2), 60, 3),
+        )
+    ]  # fmt: skip
+    return report("ours:binary-shares, ours:kary-shares", rates)
 
 
 def check_cauchy_tree(share: float = 1.0) -> str:
