@@ -44,6 +44,11 @@ def _number(value: Any) -> float:
         return math.nan
 
 
+def is_table(x: Any) -> bool:
+    """Whether x is a data frame or a query of whatever engine, by its type alone."""
+    return hasattr(type(x), "columns")
+
+
 def _is_plain(kind: type) -> bool:
     """Whether numpy reads objects of a type as the same numbers whatever stands beside them."""
     return issubclass(kind, (float, int, np.floating, np.integer, np.bool_)) and not issubclass(kind, np.timedelta64)
@@ -63,7 +68,7 @@ def as_floats(x: Any) -> Array:
         return x
     if isinstance(x, (str, bytes, dict, set, frozenset)) or x is None:
         raise TypeError(f"x must be a one-dimensional column of numbers, got {type(x).__name__}")
-    if len(getattr(x, "shape", (0,))) != 1:
+    if is_table(x) or len(getattr(x, "shape", (0,))) != 1:
         raise ValueError("x must be one-dimensional")
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")

@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 
 from pq.cells import Points
-from pq.column import Array, SortedColumn, as_floats, sorted_values
+from pq.column import Array, SortedColumn, as_floats, is_table, sorted_values
 from pq.counts import Counts
 from pq.exact import Number, budget_fraction, quantile_fraction, quantile_fractions, rank
 from pq.exponential import log_scores, log_sum
+from pq.frames import count
 from pq.priors import Prior
 
 
@@ -45,6 +46,7 @@ def gap(x: Any, quantiles: Any, values: Any) -> np.ndarray[Any, np.dtype[np.int6
 
 def _known(x: Any) -> tuple[Array, np.ndarray[Any, np.dtype[np.int64]] | None]:
     """Sorted records without the missing ones and, if each stands for several, how many come before each."""
+    x = count(x) if is_table(x) else x
     if isinstance(x, Counts):
         return x.values, x.before
     return x.placed("drop") if isinstance(x, SortedColumn) else sorted_values(x), None

@@ -28,7 +28,7 @@ def count(x: Any, value: str | None = None, count: str | None = None, *, grid: N
     x: a data frame or a lazy query of pandas, polars, pyarrow, DuckDB, Dask, Spark or whatever else narwhals knows, or
         a single column (a list, an array, a series). It is reduced where it lives: only its distinct values must fit in
         memory.
-    value: name of the column of numbers; None if x has one column only.
+    value: name of the column of numbers; None if x has one column only, or one beside count.
     count: name of a column that says for how many records a row stands; None if each row is one record. A fraction
         counts as its whole part, a count that is negative or no number as zero.
     grid: round the records to the multiples of this public step while counting, as `pq.release` does with the same

@@ -76,8 +76,8 @@ def release(
 ) -> Release:
     """Release quantiles of a sensitive column under epsilon-differential privacy (`alg:quantiles`).
 
-    x: (n,) sensitive numbers: a list, an array, a column of a data frame; any order, any values, n = 0 included. Or a
-        `pq.SortedColumn` or `pq.Counts` of them, which have the same law.
+    x: (n,) sensitive numbers: a list, an array, a column of a data frame, a table that has no other column; any order,
+        any values, n = 0 included. Or a `pq.SortedColumn` or `pq.Counts` of them, which have the same law.
     quantiles: (m,) numbers in [0, 1], any order; repeats share one release.
     epsilon: total budget of the call, positive.
     priors: one prior for all quantiles or one for each, in their order; never made from x.

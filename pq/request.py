@@ -10,10 +10,11 @@ from functools import cached_property, lru_cache
 from typing import Any
 
 from pq.cells import Column, Lattice, Points, grid_step
-from pq.column import OnNan, SortedColumn, sorted_values
+from pq.column import OnNan, SortedColumn, is_table, sorted_values
 from pq.compiled.encode import Tables, encode
 from pq.counts import Counts
 from pq.exponential import Law, target_rank
+from pq.frames import count
 from pq.plan import PLAIN, Node, Plan, forget_plans, plain_key, plan_for
 from pq.priors import Cauchy, HalfCauchy, Laplace, Normal, Prior, Uniform
 from pq.privacy import Adaptation, check_choice
@@ -62,6 +63,7 @@ class Request:
 
     def column(self, x: Any) -> Points | Lattice:
         before = None
+        x = count(x) if is_table(x) else x
         if isinstance(x, Counts):
             placed = x.placed(self.on_nan)
             values, before = placed.values, placed.before

@@ -172,6 +172,21 @@ def test_single_columns(name: str) -> None:
     assert facts(pq.count(column)) == wanted
 
 
+@engines
+def test_a_table_of_one_column_is_a_column(engine: Callable[[pa.Table], Any]) -> None:
+    """For releases and evaluation; a table of several has to be asked for one of them."""
+    table, options = pa.table({"x": ODD, "n": ODD_COUNTS}), {"epsilon": 1, "priors": pq.Cauchy(0, 1), "rng": 0}
+    found = pq.release(engine(table.select(["x"])), [0.2, 0.7], **options)
+    assert np.array_equal(found.values, pq.release(ODD, [0.2, 0.7], **options).values)
+    assert pq.max_gap(engine(table.select(["x"])), [0.2, 0.7], found.values) == pq.max_gap(
+        ODD, [0.2, 0.7], found.values
+    )
+    with pytest.raises(ValueError, match=r"^value must name one of the columns x, n"):
+        pq.release(engine(table), [0.2], **options)
+    with pytest.raises(ValueError, match=r"^x must be one-dimensional"):
+        pq.SortedColumn(engine(table.select(["x"])))
+
+
 FRAME = pl.DataFrame({"a": [1], "b": [2], "s": ["x"], "t": [datetime.date(2020, 1, 1)]})
 
 

@@ -34,12 +34,6 @@ def test_a_column_with_nulls_is_released_like_its_known_values(name: str) -> Non
     assert pq.max_gap(COLUMNS[name], [0.5], [2.5]) == pq.max_gap(KNOWN, [0.5], [2.5]) == 0
 
 
-@pytest.mark.parametrize("frame", [pd.DataFrame({"a": [1.0, 2.0]}), pl.DataFrame({"a": [1.0, 2.0]})])
-def test_a_whole_frame_is_refused(frame: Any) -> None:
-    with pytest.raises(ValueError, match=r"^x must be"):
-        pq.release(frame, [0.5], epsilon=1, priors=pq.Cauchy(0, 1))
-
-
 def test_columns_stay_as_they_are() -> None:
     x = pd.Series([5.0, np.inf, 1.0])
     before = x.copy()
