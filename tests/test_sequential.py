@@ -391,6 +391,8 @@ def test_a_saved_sequence_goes_on_where_it_stopped(name: str, tmp_path: Any) -> 
 
 def test_the_file_is_for_its_owner(tmp_path: Any) -> None:
     session = Session(predictors()["private"], QUANTILES, epsilon=1)
+    (tmp_path / "state.part").write_bytes(b"")
+    (tmp_path / "state.part").chmod(0o666)
     session.save(tmp_path / "state")
     assert (tmp_path / "state").stat().st_mode & 0o077 == 0
 

@@ -166,7 +166,8 @@ class Session:
         kept.ledger = None
         del kept._rng
         target, part = Path(path), Path(f"{path}.part")
-        with open(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
+        part.unlink(missing_ok=True)  # one that a crash or somebody else left may be open to others
+        with open(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
             pickle.dump(kept, file)
         os.replace(part, target)
 
