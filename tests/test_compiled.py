@@ -204,6 +204,17 @@ def test_log_masses_hold_far_out_or_are_not_given(prior: pq.priors.Prior) -> Non
     assert given > 200
 
 
+@pytest.mark.parametrize("prior", [pq.Laplace(0, 2), pq.Normal(0, 2), pq.Cauchy(0, 2), pq.HalfCauchy(2, 0)])
+def test_points_of_narrow_cells_have_all_their_digits(prior: pq.priors.Prior) -> None:
+    table = encode([prior])
+    assert table is not None
+    rng = np.random.default_rng(0)
+    for width in 10.0 ** rng.uniform(-15, 0.5, 300):
+        a, u = width * rng.random(), rng.choice([rng.random(), 1e-9, 1.0 - 1e-9])
+        expected = prior.quantile_between(a, a + width, u)
+        assert abs(laws.point(table[0][0, 0], a, a + width, u) - expected) <= 2e-13 * width
+
+
 @pytest.mark.parametrize("prior", [pq.Laplace(1, 2), pq.Normal(1, 2), pq.Cauchy(1, 2), pq.HalfCauchy(2, 1)])
 def test_points_hold_far_out_or_are_not_given(prior: pq.priors.Prior) -> None:
     """A place within a cell that is far from the prior is right too, and not simply the end of the cell."""

@@ -229,7 +229,11 @@ def _exponential_point(width: float, u: float) -> float:
     """The point at share u of the unit exponential law on [0, width]."""
     if width < 1e-17:
         return u * width
-    return -math.log1p(-u * _one_minus_exp(width)) if u < 0.5 else -math.log((1.0 - u) + u * math.exp(-width))
+    if u < 0.5:
+        return -math.log1p(-u * _one_minus_exp(width))
+    if width < 1.0:  # from the other end, or the logarithm of nearly one would have no digits left
+        return width - math.log1p((1.0 - u) * math.expm1(width))
+    return -math.log((1.0 - u) + u * math.exp(-width))
 
 
 @compiled
