@@ -6,6 +6,7 @@ Differences are taken trial by trial and given in standard errors; three of them
 from __future__ import annotations
 
 import csv
+import itertools
 import math
 from collections.abc import Callable
 from fractions import Fraction
@@ -175,6 +176,20 @@ def check_ratings(subject: str = "pubfit") -> str:
     )
 
 
+def check_pages(subject: tuple[float, float] = (0.0, 0.5)) -> str:
+    """'Both PubFit methods and public Cauchy do as well as public quantiles when most data is History': not with all of
+    it, on a scrape of books; with half of it."""
+    table, behind = stored("goodreads11k"), []
+    worse = subject[0]
+    for method in ("pubfit", "pubfit_robust", "public_cauchy"):
+        for mixture in subject:
+            one, two = (table["goodreads11k_pages", "paper", m, 1.0, mixture] for m in (method, "public_quantiles"))
+            assert (score(one - two) > 3) == (mixture == worse), (method, mixture)
+            assert mixture == worse or abs(score(one - two)) < 3, (method, mixture)
+            behind += [float(np.mean(one - two))] * (mixture == worse)
+    return f"books, pages, no shift: behind public quantiles by {', '.join(f'{v:.1f}' for v in behind)}; level at half"
+
+
 # ---- sequential ------------------------------------------------------------------------------------------------------
 
 DATA = "synthetic_noisy", "citibike"
@@ -222,8 +237,8 @@ def check_over_time(subject: tuple[str, str, str] = ("prev", "prox", "prev_plain
     uniform, after = over_time(city, "uniform"), [day for day in over_time(city, plain) if day >= 1600]
     difference = float(np.mean([over_time(city, plain)[day][0] - uniform[day][0] for day in after]))
     assert difference > 0, difference
-    for method in (prev, prox):
-        assert len(ahead(over_time(city, method), over_time(city, "open"))[0]) >= 90, method
+    for data, method in itertools.product((city, "synthetic"), (prev, prox)):
+        assert len(ahead(over_time(data, method), over_time(data, "open"))[0]) >= 90, (data, method)
     return (
         f"CitiBike: robust PubPrev ahead of plain in {below[0]} of 100 stretches, PubProx in {below[1]}; "
         f"after day 1600 plain PubPrev less Uniform is {difference:.0f}"
@@ -265,6 +280,18 @@ def check_improvement(subject: tuple[str, ...] = ("prev", "prox")) -> str:
             assert share[0.001] > 0.25 > 0.1 > share[10.0], (data, method)
             gains[f"{data} {method}"] = share[0.001]
     return "below Uniform at epsilon 0.001: " + ", ".join(f"{name} {gain:.0%}" for name, gain in gains.items())
+
+
+def check_heavy_tails(subject: str = "cauchy") -> str:
+    """'The strength of the Cauchy and half-Cauchy priors as unbounded substitutes for the Uniform': never behind it."""
+    wins = {}
+    for data in ("synthetic_noisy", "citibike", "worldnews"):
+        better, worse = ahead(by_budget(data, "uniform"), by_budget(data, subject))
+        assert set(better) >= {epsilon for epsilon in by_budget(data, subject) if epsilon <= 0.3}, data
+        assert not worse, (data, worse)
+        wins[data] = len(better)
+    assert not ahead(by_budget("citibike", "uniform"), by_budget("citibike", "half_cauchy"))[1]
+    return "static Cauchy ahead of Uniform at " + ", ".join(f"{n} of 15 budgets ({d})" for d, n in wins.items())
 
 
 def check_headlines(subject: str = "prox") -> str:

@@ -20,7 +20,7 @@ from flint import arb
 import pq
 from pq.bounds import c_p, lem_empirical_quantiles, thm_binary
 from pq.bounds import learning as bounds
-from proofs_checks import certified, online_steps, private_learning, public_steps, remarks
+from proofs_checks import certified, online_steps, private_learning, public_steps, remarks, unsaid
 from proofs_checks.compounding import golden
 from proofs_checks.exact import Algorithm, Grid, log_ball
 
@@ -149,6 +149,20 @@ MUTANTS: dict[str, list[Any]] = {
     "figures:check_adult_large": [("adult_age", "adult_hours"), ()],
     "figures:check_shift": ["public_quantiles", "pubfit"],
     "figures:check_shift_least": [lambda film: 0.0],
+    "unsaid:check_kary_rounding": [lambda depth: 0],
+    "unsaid:check_loss_range": [unsaid.without_ends],
+    "unsaid:check_modulus": [lambda modulus: 1],
+    "unsaid:check_convex_losses": [-1],
+    "unsaid:check_end_ranks": [
+        lambda reach, scale, width: reach + math.log(2 * scale / width),
+        lambda reach, scale, width: reach + math.log(2),
+    ],
+    "unsaid:check_failure_probability": [0.0],
+    "unsaid:check_worse_in_m": [lambda k: arb(k), lambda k: golden(k) / 2],
+    "unsaid:check_update_tells": [-1, 2],
+    "unsaid:check_edge_records": [lambda data, low: True, lambda data, low: False],
+    "figures:check_pages": [(0.5, 0.0), (0.5, 1.0)],
+    "figures:check_heavy_tails": ["prev_plain", "dp", "uniform"],
     "figures:check_ratings": ["public_cauchy", "half_cauchy"],
     "figures:check_stationary": ["uniform"],
     "figures:check_over_time": [
