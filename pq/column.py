@@ -34,13 +34,14 @@ HEAD = 16  # records that are looked at before all are, to see whether a column 
 
 def _number(value: Any) -> float:
     """One record of unknown type as a float; whatever is no real number counts as missing, beside any neighbours."""
-    if isinstance(value, np.timedelta64) or not isinstance(value, (Real, Decimal, str, bytes, np.bool_)):
-        return math.nan
     try:
-        return float(value)
-    except OverflowError:  # an integer or a fraction beyond the largest float
-        return math.inf if value > 0 else -math.inf  # type: ignore[operator]
-    except Exception:  # text that is no number, an object whose own conversion fails
+        if isinstance(value, np.timedelta64) or not isinstance(value, (Real, Decimal, str, bytes, np.bool_)):
+            return math.nan
+        try:
+            return float(value)
+        except OverflowError:  # an integer or a fraction beyond the largest float
+            return math.inf if value > 0 else -math.inf  # type: ignore[operator]
+    except Exception:  # text that is no number, an object whose own methods fail
         return math.nan
 
 

@@ -2,8 +2,8 @@
 
 An output's log weight is the log prior mass of its cell minus `rate` times the distance of the target rank from the
 cell's ranks. A cell is all outputs between two neighbouring records. The law is this one formula for every data set;
-where the prior has no mass at all in a node's interval (a fact about public numbers and earlier outputs, not about
-records) the output is the end of the interval that is nearest to the prior's support.
+where the prior has no mass in a node's interval, or less than e^-500000 (a fact about public numbers and earlier
+outputs, not about records), the output is the end of the interval that is nearest to the prior's bulk.
 
 *Edge* adaptation moves the prior's mass outside the interval to atoms on its ends. An atom has the ranks of the
 outermost cell beside it, so the law is that of cells with infinite outermost edges whose outputs are clipped to the
@@ -24,11 +24,13 @@ from functools import cached_property
 
 import numpy as np
 
-from pq.cells import Column, View
+from pq.cells import LATTICE_END, Column, View
 from pq.column import LARGEST, Array
 from pq.priors import Prior
 
 REACH = 48.0  # nats; e^-48 is below the resolution of a uniform draw
+LEAST_LOG_MASS = -5e5  # nats; of less the digits that tell cells apart are lost, so that less counts as nothing
+MARKS = 17  # multiples that one round of a search compares
 
 
 def target_rank(relative: Fraction, n: float, calibration: str) -> float:
@@ -80,7 +82,7 @@ class Law:
     def fallback(self) -> float | None:
         """The only output if the prior has no mass in the interval; None if it has some."""
         ends = self.ends
-        if ends == (-math.inf, math.inf) or self.prior.log_mass(*ends) > -math.inf:
+        if ends == (-math.inf, math.inf) or self.prior.log_mass(*ends) > LEAST_LOG_MASS:
             return None
         return self._clip(self.column.output(float(self.prior.quantile_between(*ends, 0.5))))
 
@@ -102,13 +104,35 @@ class Law:
         only = self.fallback
         if only is not None:
             return only
-        lower, upper = self._choose(cell_uniform)
+        cell, lower, upper = self._choose(cell_uniform)
+        if self.column.step is not None:
+            return self._multiple(cell, lower, upper, point_uniform)
         o = float(self.prior.quantile_between(lower, upper, point_uniform))
         o = min(max(o, math.nextafter(lower, math.inf)), LARGEST)  # a cell holds its upper edge, not its lower one
         return self._clip(self.column.output(o))
 
-    def _choose(self, uniform: float) -> tuple[float, float]:
-        """Edges of the cell whose share of the total weight covers `uniform`."""
+    def _multiple(self, cell: int, lower: float, upper: float, uniform: float) -> float:
+        """The first multiple of the step in a cell with a share `uniform` of the cell's mass up to its upper edge.
+
+        Edges are the same numbers for all data sets, so that no rounding of a point can move mass between outputs.
+        """
+        first, last = self.view.multiples(cell)
+        first, last = max(first, self.low, -LATTICE_END), min(last, self.high, LATTICE_END)
+        whole = self.prior.log_mass(lower, upper)
+        while first < last:
+            marks = np.unique(np.floor(np.linspace(first, last, MARKS)))[:-1]
+            edges = np.clip([self.column.edges_of(k, k)[1] for k in marks.tolist()], lower, upper)
+            if uniform < 0.5:
+                enough = self.prior.log_mass(lower, edges) >= whole + math.log(uniform)
+            else:
+                enough = self.prior.log_mass(edges, upper) <= whole + math.log1p(-uniform)
+            index = int(np.argmax(enough)) if enough.any() else len(marks)
+            first = float(marks[index - 1]) + 1.0 if index > 0 else first
+            last = float(marks[index]) if index < len(marks) else last
+        return self._clip(first)
+
+    def _choose(self, uniform: float) -> tuple[int, float, float]:
+        """The cell whose share of the total weight covers `uniform`, and its edges."""
         end = self.view.last_cell
         reach = 1.0 + REACH / self.rate if 0.0 < self.rate < math.inf else math.inf
         while True:
@@ -119,7 +143,7 @@ class Law:
             outside = (score if first > 0 else -math.inf, score if last < end else -math.inf)
             index = pick(log_weights, outside, uniform)
             if index is not None:
-                return float(edges[index]), float(edges[index + 1])
+                return first + index, float(edges[index]), float(edges[index + 1])
             reach *= 8.0
 
     def log_probability(self, o: float) -> float:

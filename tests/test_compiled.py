@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
@@ -210,9 +211,20 @@ def test_points_of_narrow_cells_have_all_their_digits(prior: pq.priors.Prior) ->
     assert table is not None
     rng = np.random.default_rng(0)
     for width in 10.0 ** rng.uniform(-15, 0.5, 300):
-        a, u = width * rng.random(), rng.choice([rng.random(), 1e-9, 1.0 - 1e-9])
+        a, u = width * rng.choice([rng.random(), -rng.random()]), rng.choice([rng.random(), 1e-9, 1.0 - 1e-9])
         expected = prior.quantile_between(a, a + width, u)
         assert abs(laws.point(table[0][0, 0], a, a + width, u) - expected) <= 2e-13 * width
+
+
+@pytest.mark.parametrize("family", [pq.Laplace, pq.Normal, pq.Cauchy, lambda loc, scale: pq.HalfCauchy(scale, -loc)])
+@pytest.mark.parametrize("far", [1e3, 1e9, 1e12, 1e14, 1e16])
+def test_no_record_comes_out_under_a_wide_prior(family: Callable[[float, float], pq.priors.Prior], far: float) -> None:
+    """However wide the prior is beside the records, a real output lies somewhere in a cell and not on its end."""
+    x = np.random.default_rng(0).uniform(0, 1, 1000)
+    for loc in (far, 0.0):
+        outputs = pq.simulate(x, [0.5, 0.9], trials=300, epsilon=1, priors=family(loc, far), rng=1)
+        assert len(np.unique(outputs)) == outputs.size
+        assert not np.isin([outputs, np.nextafter(outputs, -9), np.nextafter(outputs, 9)], x).any()
 
 
 @pytest.mark.parametrize("prior", [pq.Laplace(1, 2), pq.Normal(1, 2), pq.Cauchy(1, 2), pq.HalfCauchy(2, 1)])

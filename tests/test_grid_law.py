@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import pq
-from pq.draw import draw
+from pq.draw import draw, walked
 from pq.request import Request
 
 STEP, LAST = Fraction(1, 10), 150  # outputs 0, 0.1, ..., 15
@@ -94,3 +94,23 @@ def test_law_and_sampler_on_a_grid(calibration: str, q: Fraction, epsilon: Fract
     outputs = np.rint(draw(request, x, uniforms)[:, 0] / 0.1)
     for output, (_, low, high) in zip(outputs, borders, strict=True):
         assert (low is None or output >= low) and (high is None or output <= high)
+
+
+@pytest.mark.parametrize("path", [draw, lambda asked, x, u: walk_all(asked, x, u)], ids=["compiled", "as stated"])
+@pytest.mark.parametrize("origin", [0, 2**40, 2**47, 1_699_999_999_999_998, 2**51 - 10**7])
+def test_multiples_far_from_zero_have_their_exact_shares(origin: int, path: Any) -> None:
+    """Microseconds since 1970, say: floats near them are quarters apart, and no rounding may move a point to another
+    multiple, least of all to one with records or beyond them."""
+    prior = pq.Uniform(origin - 1000, origin + 1000)
+    asked = Request.of([Fraction(1, 2)], epsilon=1, priors=prior, calibration="sharp", **(OPTIONS | {"grid": 1}))
+    x = [origin] * 50 + [origin + 7] * 50  # the run between them holds 6 multiples and the median
+    places = (np.arange(600) + 0.5) / 600
+    uniforms = np.array([[[0.5, place]] for place in places])
+    expected = origin + 1 + np.floor(places * 6)
+    assert np.array_equal(path(asked, x, uniforms)[:, 0], expected)
+    held = path(asked, [origin] * 100, uniforms)[:, 0]  # a value that all hold comes out as it is
+    assert (held == origin).all()
+
+
+def walk_all(asked: Request, x: Any, uniforms: Any) -> Any:
+    return np.array([walked(asked, asked.column(x), one.tolist()) for one in uniforms])

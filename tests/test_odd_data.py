@@ -203,6 +203,28 @@ def test_what_is_no_column_of_numbers_is_refused_by_its_type(x: object) -> None:
         release(x)
 
 
+class Evil:
+    @property
+    def __class__(self) -> type:  # type: ignore[override]
+        raise RuntimeError("no")
+
+
+class Huge(int):
+    def __float__(self) -> float:
+        raise OverflowError
+
+    def __gt__(self, other: Any) -> bool:
+        raise RuntimeError("no")
+
+
+def test_objects_whose_own_methods_fail_count_as_missing() -> None:
+    expected = release([1.0, 2.0])
+    for odd in (Evil(), Huge(3)):
+        for x in ([1.0, odd, 2.0], np.array([odd, 1.0, 2.0], dtype=object)):
+            assert np.array_equal(release(x), expected)
+            assert pq.count(x).missing == 1
+
+
 def test_public_arguments_are_checked_before_the_data() -> None:
     class Untouchable:
         dtype = np.dtype(float)

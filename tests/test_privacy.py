@@ -138,6 +138,23 @@ def test_measuring_the_gap_over_all_data_breaks_the_promise() -> None:
     assert abs(pq.privacy_loss(x, x[1:], list(o), [0.25, 0.5, 0.75], **arguments)) <= 1
 
 
+@pytest.mark.parametrize("far", [1e4, 1e8, 1e9, 1e15])
+@pytest.mark.parametrize("family", [pq.Normal, pq.Laplace])
+def test_a_prior_that_is_hopelessly_far_from_a_node(
+    family: Callable[[float, float], pq.priors.Prior], far: float
+) -> None:
+    """Its log masses there have no digits left to tell cells apart; they must not tell records apart either."""
+    x = [-7.353510077918533e-09, -4.6003856748366615e-09, -1.0174199968962231e-10, 6.407336292868872e-08]
+    rest = {"epsilon": 0.1, "priors": [pq.Uniform(-1e-8, 1e-8), family(-far, 1.0)]}
+    for record in (2.406302482876343e-08, 1e-9, 5e-8):
+        y = [*x, record]
+        for o in (record, record + 1e-9, 1e-9, 0.0):
+            loss = pq.privacy_loss(x, y, [0.0, o], [0.5, 0.75], **rest)
+            assert math.isnan(loss) or abs(loss) <= 0.1 + 1e-8
+        one, two = (pq.simulate(z, [0.5, 0.75], trials=300, rng=1, **rest)[:, 1] for z in (x, y))
+        assert abs(np.mean(one > record) - np.mean(two > record)) < 0.25  # five standard errors of 300 runs, each way
+
+
 def worst(
     mutate: Callable[[pytest.MonkeyPatch], None] | None,
     adjacency: str,

@@ -244,9 +244,12 @@ def _laplace_point(loc: float, scale: float, a: float, b: float, u: float) -> fl
     if y <= 0.0:
         return b - scale * _exponential_point(width, 1.0 - u)
     left, right = _one_minus_exp(-x), _one_minus_exp(y)  # twice the masses on either side of the location
-    if u * (left + right) < left:
-        return loc + scale * math.log(math.exp(x) + u * (left + right))
-    return loc - scale * math.log(math.exp(-y) + (1.0 - u) * (left + right))
+    below, above = u * (left + right), (1.0 - u) * (left + right)
+    if below < left:
+        share = math.exp(x) + below
+        return loc + scale * (math.log(share) if share < 0.5 else math.log1p(below - left))
+    share = math.exp(-y) + above
+    return loc - scale * (math.log(share) if share < 0.5 else math.log1p(min(above - right, 0.0)))
 
 
 @compiled
@@ -266,25 +269,30 @@ def _cauchy_point(loc: float, scale: float, a: float, b: float, u: float) -> flo
 
 @compiled
 def _normal_point(loc: float, scale: float, a: float, b: float, u: float) -> float:
-    """By bisection on the share of the mass, measured from the end that is nearer to the point; NaN far out."""
-    low, high = max((a - loc) / scale, -NORMAL_END - 3.0), min((b - loc) / scale, NORMAL_END + 3.0)
-    if low > NORMAL_END or high < -NORMAL_END:
+    """By bisection on the distance from the end that is nearer to the point, which keeps its digits in a narrow cell;
+    NaN far out."""
+    x, y = (a - loc) / scale, (b - loc) / scale
+    if x > NORMAL_END or y < -NORMAL_END:
         return math.nan
-    start, stop = low, high
-    whole = _normal_mass(start, stop, stop - start)
+    end = NORMAL_END + 3.0
+    low_near, high_near = x >= -end, y <= end
+    from_low = low_near and (u < 0.5 or not high_near)
+    x, y = max(x, -end), min(y, end)
+    width = (b - a) / scale if low_near and high_near else y - x
+    share = (u if from_low else 1.0 - u) * _normal_mass(x, y, width)
+    low, high = 0.0, width
     for _ in range(200):
         middle = 0.5 * (low + high)
         if not low < middle < high:
             break
-        if u < 0.5:
-            left = _normal_mass(start, middle, middle - start) < u * whole
-        else:
-            left = _normal_mass(middle, stop, stop - middle) > (1.0 - u) * whole
-        if left:
+        inside = _normal_mass(x, x + middle, middle) if from_low else _normal_mass(y - middle, y, middle)
+        if inside < share:
             low = middle
         else:
             high = middle
-    return loc + scale * high
+    if from_low:
+        return a + scale * high
+    return b - scale * high if high_near else loc + scale * (y - high)
 
 
 @compiled

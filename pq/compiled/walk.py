@@ -21,6 +21,7 @@ from pq.compiled.laws import LARGEST, add_cell_masses, log_mass, mass, point
 
 LATTICE_END = 2.0**51  # as in pq.cells
 REACH = 9.0  # nats: weights beyond are less than e^-9 of the largest, before the prior has its say
+LEAST_LOG_MASS = -5e5  # as in pq.exponential
 TINY = 1e-250  # total weights below are done again with logarithms
 ROUNDING = 1.0 + 1e-9  # a bound stays one whatever the last digits of the masses are
 
@@ -250,6 +251,8 @@ def _cell(view: Any, parts: Any, target: float, rate: float, uniform: float) -> 
         if logs:
             if math.isnan(np.sum(weights) + below + above):  # beyond the formulas
                 return -2
+            if not log_mass(parts, view[6], view[7]) > LEAST_LOG_MASS:
+                return -2
             top = max(top, below, above)
             if not -math.inf < top < math.inf:
                 return -2
@@ -299,12 +302,54 @@ def _view(
 
 
 @compiled
+def _has_share(view: Any, parts: Any, k: float, lower: float, upper: float, total: float, place: float) -> bool:
+    """Whether a share `place` of a cell's mass lies up to the upper edge of its multiple k; see `pq.exponential`."""
+    unit = (k + 0.5) * math.inf if k + 0.5 > LATTICE_END else k + 0.5
+    edge = min(max(unit * view[10] / view[11], lower), upper)
+    if place < 0.5:
+        return mass(parts, lower, edge) >= place * total
+    return mass(parts, edge, upper) <= (1.0 - place) * total
+
+
+@compiled
+def _multiple(
+    view: Any, parts: Any, cell: int, lower: float, upper: float, low: float, high: float, place: float
+) -> float:
+    """The multiple of the step at a share of the cell's mass; NaN if the numbers do not do."""
+    x, first, d, j = view[0], view[2], view[3], cell // 2
+    if cell % 2:
+        return x[first + j]
+    one = max(x[first + j - 1] + 1.0 if j > 0 else low, -LATTICE_END)
+    other = min(x[first + j] - 1.0 if j < d else high, LATTICE_END)
+    total = mass(parts, lower, upper)
+    if not total > TINY:
+        return math.nan
+    guess = np.rint(point(parts, lower, upper, place) * view[11] / view[10])
+    if math.isnan(guess):
+        return math.nan
+    guess = min(max(guess, one), other)
+    if _has_share(view, parts, guess, lower, upper, total, place):
+        other = guess
+        if one < guess and not _has_share(view, parts, guess - 1.0, lower, upper, total, place):
+            one = guess
+    else:
+        one = min(guess + 1.0, other)
+    while one < other:
+        middle = math.floor(0.5 * (one + other))
+        if _has_share(view, parts, middle, lower, upper, total, place):
+            other = middle
+        else:
+            one = middle + 1.0
+    return one
+
+
+@compiled
 def _draw(
     view: Any, low: float, high: float, parts: Any, numerator: int, denominator: int, floored: bool, rate: float,
     uniform: float, place: float,
 ) -> float:  # fmt: skip
     """One mechanism's output, from low to high in the units of the outputs; NaN if the numbers do not do."""
-    n, up, down = view[5], view[10], view[11]
+    n, up = view[5], view[10]
     if n == np.floor(n):
         target = _target(numerator, denominator, int(n), floored)
     else:
@@ -313,12 +358,12 @@ def _draw(
     if cell < 0:
         return math.nan
     lower, upper = _edge(view, cell), _edge(view, cell + 1)
+    if up > 0.0:
+        return min(max(_multiple(view, parts, cell, lower, upper, low, high, place), low), high)
     o = point(parts, lower, upper, place)
     if not -LARGEST <= o <= LARGEST:
         return math.nan
     o = min(max(o, np.nextafter(lower, math.inf)), LARGEST)  # a cell holds its upper edge, not its lower one
-    if up > 0.0:
-        o = min(max(np.rint(o * down / up), -LATTICE_END), LATTICE_END)
     return min(max(o, low), high)
 
 
