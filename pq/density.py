@@ -44,7 +44,8 @@ def log_density(
     measure in each that it puts on an atom: an end of the node's interval under "edge" adaptation, any output on a
     grid, the only output where a prior has no mass.
 
-    Returns a float in nats, -inf for what cannot come out. For evaluation and audit: it sees the data.
+    Returns a float in nats, -inf for what cannot come out. For evaluation and audit: it sees the data. An output beyond
+    the largest float comes out as that float; the density does not count this as an atom.
     Raises `ValueError` naming values if they are not m finite numbers.
 
     >>> import pq
