@@ -96,6 +96,14 @@ def test_every_label_of_the_paper_has_a_row() -> None:
     assert not {*STATEMENTS, *PLACES} - set(CLAIMS)
 
 
+def test_rows_that_are_referred_to_exist() -> None:
+    text = " ".join(
+        claim.get(key, "") for claim in CLAIMS.values() for key in ("paper", "corrected", "counterexample", "note")
+    )
+    labels = set(re.findall(r"\b(?:thm|lem|cor|text|step|ours|eq|fig|sec|alg|def|app):[\w./-]*\w", text))
+    assert len(labels) > 50 and labels <= set(CLAIMS), labels - set(CLAIMS)
+
+
 @pytest.mark.parametrize("label", CLAIMS)
 def test_row_is_whole(label: str) -> None:
     claim = CLAIMS[label]

@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from itertools import pairwise
+from typing import Any
 
 import sympy
 from flint import arb
@@ -161,3 +162,38 @@ def check_edge_records(subject: Callable[[Sequence[int], Fraction], bool] = lamb
                 assert not subject(data, low) or (same and whole), (data, low, high)
                 assert subject(data, low) or not (same and whole), (data, low, high)
     return "lem:error: the counts of its first line need a left edge that is no record; x = (1, 2, 3), edge 1, o = 3/2"
+
+
+def check_large_budgets(
+    subject: Callable[[float, float], float] = lambda logs, budget: 1 + math.sqrt(logs) / budget,
+) -> str:
+    """Main-text regret of sequential learning, T = d = m = 1: no budget makes up for a first prior without data."""
+    regret = 1.0  # Laplace of scale 1 at 0 against one at 1, on (1, 2]: the masses differ by a factor e
+    for logs in (10.0, 1e4, 1e12):  # log(2/delta'), with the largest budget that the theorem on DP-FTRL allows
+        bound = (1 + 1) / 1 * math.sqrt(subject(logs, 4 * logs))  # (d^(3/4) + sigma_max)/sigma_min, m = T = 1
+        assert regret <= bound, f"log(2/delta') = {logs:g}: regret {regret}, bound {bound:.3g}"
+    return "one step, eps' = 4 log(2/delta'): regret 1, and the printed bound tends to 0; a 1 beside the noise keeps it"
+
+
+def check_recursion_edges(subject: Callable[[Sequence[int], Sequence[int]], int] = lambda own, listed: own[0]) -> str:
+    """The edges of Algorithm 1's recursion are the node's own sorted outputs o_{i_j}; the printed o_j are entries of
+    the list that is being put together, in which those of earlier branches stand first."""
+    for n in (8, 80, 800):  # K = 2, exact estimates of 1/4, 1/2, 3/4 of the records 1..n: an output of rank r is r
+        quarter, half = n // 4, n // 2
+        edge = subject([half], [quarter, half])
+        rank = edge + (n - edge) // 2
+        assert rank == 3 * n // 4, f"n = {n}: rank {rank} for {3 * n // 4}"
+    return "Algorithm 1: with o_1 of the list for the node's own output, 3/4 comes out at rank 5n/8 without any noise"
+
+
+def check_phi_magnitude(
+    subject: Callable[[sympy.Expr, sympy.Expr], bool] = lambda value, limit: bool(value <= limit),
+) -> str:
+    """The 'magnitudes' of the derivative in phi at the ends are a bound: coth 1 = 1.313 against 3.313."""
+    theta, phi = sympy.symbols("theta phi", positive=True)
+    loss = phi - sympy.log(sympy.exp(phi) - sympy.cosh(theta))  # (a, b] = (-1, 1]
+    slope = abs(sympy.diff(loss, phi).subs({theta: 1, phi: 1}))
+    limit = 1 + (sympy.coth(1) + 1)
+    assert abs(sympy.N(slope - sympy.coth(1), 30)) < 1e-25
+    assert subject(sympy.N(slope, 30), sympy.N(limit, 30)), (sympy.N(slope), sympy.N(limit))
+    return "at a = -1, b = 1, phi = theta = 1 the derivative in phi is 1.313 in size, the printed magnitude 3.313"
