@@ -10,7 +10,6 @@ import math
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from itertools import pairwise
-from typing import Any
 
 import sympy
 from flint import arb
