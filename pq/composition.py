@@ -49,7 +49,10 @@ def pure_total(epsilons: Iterable[Any]) -> Fraction:
     >>> pure_total([0.1] * 10)
     Fraction(1, 1)
     """
-    return sum((decimal_fraction(epsilon, "epsilons") for epsilon in epsilons), Fraction(0))
+    budgets = [decimal_fraction(epsilon, "epsilons") for epsilon in epsilons]
+    if any(budget < 0 for budget in budgets):
+        raise ValueError("epsilons must not be negative")
+    return sum(budgets, Fraction(0))
 
 
 def zcdp_delta(rho: float | Fraction, epsilon: float) -> float:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import os
 import tempfile
+import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -18,6 +19,8 @@ from pathlib import Path
 from typing import Any
 
 from pq.exact import Number, decimal_fraction
+
+_SPENDING = threading.Lock()  # of the check and the entry that follows, for all accounts of a process
 
 
 class BudgetExceededError(ValueError):
@@ -93,12 +96,15 @@ class Ledger:
         cost = _positive(epsilon, "epsilon")
         if (pool is None) != (group is None):
             raise ValueError("pool and group must be given together")
+        if not all(name is None or isinstance(name, str) for name in (pool, group)):
+            raise TypeError("pool and group must be text")
         entry = Entry(cost, str(what), pool, group)
-        if _cost([*self._entries, entry]) > self.total:
-            raise BudgetExceededError(
-                f"epsilon {epsilon} does not fit: {_text(self.remaining)} of {_text(self.total)} remain"
-            )
-        self._entries.append(entry)
+        with _SPENDING:
+            if _cost([*self._entries, entry]) > self.total:
+                raise BudgetExceededError(
+                    f"epsilon {epsilon} does not fit: {_text(self.remaining)} of {_text(self.total)} remain"
+                )
+            self._entries.append(entry)
 
     def statement(self) -> str:
         """A readable account: every spend, the cost of each pool, and what remains."""

@@ -122,3 +122,8 @@ def test_pure_wins_for_few_releases_and_concentrated_for_many() -> None:
 def test_bad_arguments_are_refused(call: object) -> None:
     with pytest.raises(ValueError, match=r"rho|epsilon|delta"):
         call()  # type: ignore[operator]
+
+
+def test_negative_budgets_do_not_cancel() -> None:
+    with pytest.raises(ValueError, match="negative"):
+        pure_total([-1, 1])

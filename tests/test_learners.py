@@ -26,6 +26,7 @@ from pq.learners import (
     TreeAggregator,
     mean_squared_error,
     noise_multiplier,
+    prefix,
     private_noise_std,
     project_simplices,
     square_root_sensitivity,
@@ -302,16 +303,29 @@ class Unit(np.random.Generator):
         return np.eye(self.size)[self.used - count : self.used].reshape(size)
 
 
+def refined_tree(steps, std, shape, rng):
+    return TreeAggregator(steps, std, shape, rng, refined=True)
+
+
 def noise_matrix(make, steps: int) -> np.ndarray:
     """The matrix L with prefix sums + L z released, z in the order in which it was drawn."""
     size = 4 * steps + 64
     rng = Unit(size)
     sums = make(steps, 1.0, (size,), rng)
-    return np.array([sums.add(np.zeros(size)) for _ in range(steps)])[:, : rng.used]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(prefix, "ROUNDING_BITS", 52)  # to see the noise itself
+        return np.array([sums.add(np.zeros(size)) for _ in range(steps)])[:, : rng.used]
 
 
-def refined(steps, std, shape, rng):
-    return TreeAggregator(steps, std, shape, rng, refined=True)
+@pytest.mark.parametrize("make", [TreeAggregator, refined_tree, SquareRootAggregator])
+@pytest.mark.parametrize("std", [0.7, 1e-9, 3e7])
+def test_private_sums_have_no_bits_below_the_noise(make, std):
+    """The last bits of a float sum of a value and its noise can tell the value: rounded away, to a public step."""
+    sums = make(40, std, (50,), np.random.default_rng(0))
+    step = 2.0 ** (math.floor(math.log2(std)) - 20)
+    for t in range(40):
+        units = sums.add(np.full(50, std / 3 if t % 2 else 0.1 * std)) / step
+        assert np.array_equal(units, np.rint(units)) and len(np.unique(units)) > 40
 
 
 def incidence(matrix: np.ndarray) -> np.ndarray:
@@ -340,7 +354,7 @@ def noise_matrix_nodes(steps: int) -> int:
 
 @pytest.mark.parametrize("steps", [1, 2, 3, 7, 8, 21, 64])
 def test_tree_variances_are_those_of_its_noise(steps):
-    plain, better = noise_matrix(TreeAggregator, steps), noise_matrix(refined, steps)
+    plain, better = noise_matrix(TreeAggregator, steps), noise_matrix(refined_tree, steps)
     np.testing.assert_allclose(np.sum(plain**2, axis=1), tree_variances(steps), rtol=1e-12)
     np.testing.assert_allclose(np.sum(better**2, axis=1), tree_variances(steps, refined=True), rtol=1e-12)
 
@@ -352,7 +366,7 @@ def test_refined_tree_uses_only_the_nodes_that_were_paid_for(steps):
         (t - 2**height, t) for t in range(1, steps + 1) for height in range(7) if t % 2**height == 0 and 2**height <= t
     ]
     rows = np.array([[float(start <= s < stop) for s in range(steps)] for start, stop in blocks])
-    matrix = noise_matrix(refined, steps)
+    matrix = noise_matrix(refined_tree, steps)
     assert matrix.shape == (steps, len(blocks))
     np.testing.assert_allclose(matrix @ rows, np.tril(np.ones((steps, steps))), atol=1e-12)
     assert rows.sum(axis=0).max() == steps.bit_length()
@@ -408,7 +422,7 @@ def test_empirical_variance_of_every_prefix(mechanism):
 
     Two-sided tests at 1e-6 over 100 prefixes and 3 mechanisms: a right program fails with probability below 3e-4.
     """
-    make = {"tree": TreeAggregator, "tree-refined": refined, "square-root": SquareRootAggregator}[mechanism]
+    make = {"tree": TreeAggregator, "tree-refined": refined_tree, "square-root": SquareRootAggregator}[mechanism]
     steps, width, std = 100, 4000, 3.0
     sums = make(steps, std, width, np.random.default_rng(12))
     variances = (
@@ -430,7 +444,7 @@ def test_empirical_variance_of_every_prefix(mechanism):
 def test_prefix_sums_are_exact_without_noise_and_shapes_are_kept():
     rng = np.random.default_rng(14)
     values = rng.normal(size=(150, 2, 3))
-    for make in (TreeAggregator, refined, SquareRootAggregator):
+    for make in (TreeAggregator, refined_tree, SquareRootAggregator):
         sums = make(150, 0.0, (2, 3), rng)
         got = np.array([sums.add(value) for value in values])
         np.testing.assert_allclose(got, np.cumsum(values, axis=0), atol=1e-11)
@@ -438,7 +452,7 @@ def test_prefix_sums_are_exact_without_noise_and_shapes_are_kept():
 
 
 def test_noise_comes_from_the_given_source_only():
-    for make in (TreeAggregator, refined, SquareRootAggregator):
+    for make in (TreeAggregator, refined_tree, SquareRootAggregator):
         first, same, other = (make(5, 1.0, (2,), np.random.default_rng(seed)) for seed in (1, 1, 2))
         a, b, c = ([s.add([0.0, 0.0]).tolist() for _ in range(5)] for s in (first, same, other))
         assert a == b != c
@@ -565,7 +579,11 @@ def test_dpftrl_with_entropy_without_noise():
 
 
 def test_dpftrl_adds_the_noise_of_its_aggregator():
-    for mechanism, make in (("tree", TreeAggregator), ("tree-refined", refined), ("square-root", SquareRootAggregator)):
+    for mechanism, make in (
+        ("tree", TreeAggregator),
+        ("tree-refined", refined_tree),
+        ("square-root", SquareRootAggregator),
+    ):
         learner = DPFTRL(
             np.zeros(2), steps=9, step=0.5, noise_std=2.0, rng=np.random.default_rng(3), mechanism=mechanism
         )

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
+import threading
+import time
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import pq
+from pq import ledger as accounts
 from pq.ledger import BudgetExceededError
 
 
@@ -102,3 +107,31 @@ def test_the_statement_names_every_spend_and_what_remains() -> None:
     text = ledger.statement()
     assert text.splitlines()[0] == "budget 1" and text.splitlines()[-1] == "spent 0.75, remaining 0.25"
     assert "0.25  median age" in text and "0.5  new users [days: Monday]" in text and "pool days: 0.5" in text
+
+
+def test_threads_do_not_overspend(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two spends that are both checked before either is entered would not both be refused."""
+    account, whole = pq.Ledger(1), accounts._cost
+
+    def slow(entries: Any) -> Fraction:
+        cost = whole(entries)
+        time.sleep(0.01)
+        return cost
+
+    monkeypatch.setattr(accounts, "_cost", slow)
+
+    def spend() -> None:
+        with contextlib.suppress(BudgetExceededError):
+            account.spend(0.6)
+
+    threads = [threading.Thread(target=spend) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert account.spent == Fraction(3, 5)
+
+
+def test_names_of_pools_are_text() -> None:
+    with pytest.raises(TypeError, match=r"^pool and group"):
+        pq.Ledger(1).spend(0.1, pool=("a", 1), group="b")  # type: ignore[arg-type]

@@ -549,3 +549,65 @@ def test_robust_predictors_survive_march_2020() -> None:
             (plain, error), (mixed, other) = after(f"{robust}_plain", blocks), after(robust, blocks)
             assert plain - mixed > 2.5 * math.hypot(error, other), (robust, blocks)
         assert after("prox", blocks)[0] < min(after(m, blocks)[0] for m in ("uniform", "cauchy", "half_cauchy"))
+
+
+def test_a_sequence_never_starts_anew_without_a_word(tmp_path: Any) -> None:
+    """A second run over all that is done does nothing; one that breaks before its next data set leaves a refusal."""
+    datasets, features = days(4)
+    path = tmp_path / "state"
+
+    def go(some: Any, known: Any = features) -> Any:
+        return release_sequence(some, known, predictors()["prev"], QUANTILES, epsilon=1, checkpoint=path)
+
+    def broken() -> Any:
+        yield from datasets[:2]
+        raise OSError
+
+    assert len(go(datasets[:2], features[:2])) == 2
+    for _ in range(3):
+        assert len(go(datasets[:2], features[:2])) == 0
+    with pytest.raises(ValueError, match="features"):
+        go(datasets, [[np.nan, 0.0]] * 4)
+    with pytest.raises(OSError, match=r"^$"):
+        go(broken())
+    for _ in range(2):
+        with pytest.raises(ValueError, match=r"^checkpoint was taken up"):
+            go(datasets)
+    (tmp_path / "state.used").rename(path)  # nothing was released since
+    assert len(go(datasets)) == 2
+    assert not (tmp_path / "state.used").exists()
+
+
+@pytest.mark.parametrize("name", ["private", "open"])
+def test_a_learner_sees_the_records_that_are_released_from(name: str) -> None:
+    """Whatever holds them, an iterator that can be read once too, and missing ones where the session puts them."""
+    records = [3.0, None, 1.0, 2.0, 2.0, float("inf"), 8.0] * 5
+    taught = []
+    for x in (records, iter(records), pq.SortedColumn(records), pq.count(records), pl.DataFrame({"x": records})):
+        session = Session(predictors()[name], QUANTILES, epsilon=1, rng=0, on_nan="highest")
+        session.step([0.0, 1.0], x)
+        taught.append([prior.to_dict() for prior in session.predictor.priors([0.5, 0.5])])
+    assert all(one == taught[0] for one in taught)
+    plain = Session(predictors()[name], QUANTILES, epsilon=1, rng=0)
+    plain.step([0.0, 1.0], [])
+    assert [prior.to_dict() for prior in plain.predictor.priors([0.5, 0.5])] != taught[0]
+
+
+def test_learning_under_strict_floating_point_errors() -> None:
+    with np.errstate(all="raise"):
+        learner = DPLearned(
+            [0.01, 0.5, 1.0],
+            loc=0.0,
+            scale=1e-10,
+            resolution=1e-5,
+            dimension=1,
+            steps=6,
+            epsilon=0.5,
+            delta=1e-6,
+            rng=0,
+        )
+        session = Session(learner, [0.01, 0.5, 1.0], epsilon=1)
+        for x in ([0.8, -0.8, 0.1], [], [-np.inf] * 4, [0, 5e-324]):
+            session.step([1.0], x)
+    with pytest.raises(ValueError, match=r"^quantiles must differ"):
+        DPLearned([0.5, 0.5], loc=0.0, scale=1.0, resolution=0.1, dimension=1, steps=6, epsilon=0.5, delta=1e-6)

@@ -164,6 +164,9 @@ def noise_multiplier(epsilon: float, delta: float) -> float:
     return float(np.exp(high + 1e-9))
 
 
+ROUNDING_BITS = 20  # a private sum is rounded to the noise's standard deviation over 2^20, or a little less
+
+
 class _Aggregator:
     """What the aggregators share: the plan, the exact running sum and the door."""
 
@@ -204,8 +207,16 @@ class _Aggregator:
         entry = np.where(np.isfinite(entry), entry, 0.0)
         self._count += 1
         with np.errstate(all="ignore"):
-            total = self._next(entry)
+            total = np.asarray(self._rounded(self._next(entry)))
         return total if total.ndim else float(total)
+
+    def _rounded(self, total: FloatArray) -> FloatArray:
+        """To multiples of a public step of about a millionth of the noise: the last bits of a float sum of a value and
+        its noise can tell the value, whatever the noise."""
+        if self._std == 0.0:
+            return total
+        step = 2.0 ** (np.floor(np.log2(self._std)) - ROUNDING_BITS)
+        return np.where(np.abs(total) < step * 2.0**52, np.rint(total / step) * step, total)
 
     def _next(self, value: FloatArray) -> FloatArray:
         raise NotImplementedError

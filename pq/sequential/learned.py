@@ -232,6 +232,8 @@ class DPLearned(LinearPredictor, PrivatePredictor):
         **options: Any,
     ) -> None:
         super().__init__(quantiles, **options)
+        if len(set(self.quantiles)) < self.m:
+            raise ValueError("quantiles must differ: each learns with noise of its own")
         self.epsilon, self.delta = budget_fraction(epsilon), float(delta)
         share = budget_fraction(map_share, "map_share")
         if not isinstance(self.epsilon, Fraction):

@@ -22,7 +22,10 @@ import numpy as np
 import numpy.typing as npt
 from tqdm import tqdm
 
+from pq.column import SortedColumn, is_table, sorted_values
+from pq.counts import Counts
 from pq.exact import Number, budget_fraction, quantile_fractions
+from pq.frames import count
 from pq.ledger import Ledger
 from pq.priors import Cauchy, Prior
 from pq.privacy import check_choice
@@ -115,11 +118,14 @@ class Session:
         known = np.array(features, dtype=np.float64)
         request = _with_priors(self._request, self.predictor.priors(known))
         self._charge()
+        learns = isinstance(self.predictor, PrivatePredictor)
+        x = _records(x, request.on_nan) if learns else x  # the same for the release and for the learner
         released = fulfil(request, x, self._rng)
         self.count += 1
         self.predictor.observe(known, released.values)
         if isinstance(self.predictor, PrivatePredictor):
-            self.predictor.learn(known, x)
+            with np.errstate(all="ignore"):
+                self.predictor.learn(known, x)
             if math.isinf(self.predictor.epsilon):  # the priors have seen the records: nothing is guaranteed
                 released = replace(released, epsilon=math.inf)
         return released
@@ -187,6 +193,15 @@ class Session:
         session.ledger, session._rng = ledger, _generator(rng)
         session.predictor.renew(session._rng.spawn(1)[0])
         return session
+
+
+def _records(x: Any, on_nan: str) -> Any:
+    """The records of any column that `pq.release` takes, sorted, missing ones where `on_nan` says."""
+    x = count(x) if is_table(x) else x
+    if isinstance(x, Counts):
+        placed = x.placed(on_nan)
+        return np.repeat(placed.values, placed.counts)
+    return x.placed(on_nan) if isinstance(x, SortedColumn) else sorted_values(x, on_nan)
 
 
 def _learning(predictor: Predictor, individuals: str) -> tuple[Fraction | float, float]:
@@ -259,9 +274,19 @@ def release_sequence(
     >>> len(result), str(result.guarantee)
     (5, '(1, 0)-differentially private for a person with records in one data set only (add-remove)')
     """
-    if checkpoint is not None and Path(checkpoint).exists():
+    known = np.asarray(features, dtype=np.float64)
+    if known.ndim != 2 or not np.all(np.isfinite(known)):
+        raise ValueError("features must be a table (T, d) of finite numbers")
+    used = Path(f"{checkpoint}.used")
+    resumed = checkpoint is not None and Path(checkpoint).exists()
+    if resumed and checkpoint is not None:
         session = Session.resume(checkpoint, ledger=ledger, rng=rng)
     else:
+        if checkpoint is not None and used.exists():
+            raise ValueError(
+                f"checkpoint was taken up by a run that ended before its next data set was done: {used} holds the "
+                "state. To start anew would spend everybody's budget a second time; remove that file if this is meant"
+            )
         session = Session(
             predictor,
             quantiles,
@@ -273,9 +298,6 @@ def release_sequence(
             rng=rng,
             **options,
         )
-    known = np.asarray(features, dtype=np.float64)
-    if known.ndim != 2 or not np.all(np.isfinite(known)):
-        raise ValueError("features must be a table (T, d) of finite numbers")
     pairs = zip(known, datasets, strict=True)
     out = []
     for day, (row, x) in enumerate(tqdm(pairs, total=len(known), disable=not progress, unit="data set")):
@@ -283,4 +305,8 @@ def release_sequence(
             out.append(session.step(row, x))
             if checkpoint is not None:
                 session.save(checkpoint)
+                used.unlink(missing_ok=True)
+    if resumed and not out and checkpoint is not None:  # nothing was left to do, and nothing has been drawn
+        session.save(checkpoint)
+        used.unlink(missing_ok=True)
     return Releases(out, session.guarantee)
