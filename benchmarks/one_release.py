@@ -29,7 +29,7 @@ QUANTILES, TRIALS = (1, 9, 99), 40
 PRIOR = pq.Cauchy(0, 10)
 
 
-def best_seconds(rounds: int, *calls: Callable[[], Any], least: float = 1e-3) -> list[float]:
+def best_seconds(rounds: int, *calls: Callable[[], Any], least: float = 5e-3) -> list[float]:
     """The least time of each call over some rounds, the calls taking turns; short ones are repeated to `least`."""
     repeats = []
     for call in calls:
