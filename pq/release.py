@@ -175,18 +175,7 @@ def simulate(
 
 
 def _result(request: Request, values: Any) -> Release:
-    plan = request.plan
-    return Release(
-        values=values,
-        quantiles=plan.quantile_values,
-        epsilon=plan.epsilon_value
-        if request.max_contributions == 1
-        else float(plan.epsilon * request.max_contributions),
-        max_contributions=request.max_contributions,
-        adjacency=plan.adjacency,
-        calibration=plan.calibration,
-        adaptation=request.adaptation,
-        grid=None if request.step is None else float(request.step),
-        priors=request.priors if plan.order is None else tuple(request.priors[i] for i in plan.positions),
-        plan=plan,
-    )
+    """The values with the request's facts, without the constructor of a frozen class, which is slow."""
+    released = object.__new__(Release)
+    vars(released).update(request.facts, values=values)
+    return released

@@ -57,6 +57,22 @@ class Request:
         return (_kept if type(key[0][0]) is float else _kept_exact)(priors, adaptation, grid, on_nan, *key)
 
     @cached_property
+    def facts(self) -> dict[str, Any]:
+        """What a `pq.Release` says besides its values."""
+        plan, people = self.plan, self.max_contributions
+        return {
+            "quantiles": plan.quantile_values,
+            "epsilon": plan.epsilon_value if people == 1 else float(plan.epsilon * people),
+            "max_contributions": people,
+            "adjacency": plan.adjacency,
+            "calibration": plan.calibration,
+            "adaptation": self.adaptation,
+            "grid": None if self.step is None else float(self.step),
+            "priors": self.priors if plan.order is None else tuple(self.priors[i] for i in plan.positions),
+            "plan": plan,
+        }
+
+    @cached_property
     def tables(self) -> Tables | None:
         """The priors for compiled code; None where it does not do one of them."""
         return encode(self.priors)

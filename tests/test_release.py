@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import math
 import random
@@ -372,3 +373,11 @@ def test_the_loss_of_all_records_of_a_person_stays_within_epsilon() -> None:
         x = rng.normal(size=int(rng.integers(k, 9)))
         o = pq.release(x, [0.3, 0.6], rng=rng, **arguments).values
         assert abs(pq.privacy_loss(x, x[k:], o, [0.3, 0.6], **arguments)) <= 1 + 1e-9
+
+
+def test_a_release_has_all_of_its_fields() -> None:
+    """It is made without its constructor, which would notice a field that is left out."""
+    result = pq.release([1.0], [0.5], epsilon=1, priors=pq.Cauchy(0, 1), rng=0)
+    assert set(vars(result)) == {field.name for field in dataclasses.fields(pq.Release)}
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        result.epsilon = 2.0  # type: ignore[misc]
