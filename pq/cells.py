@@ -34,7 +34,7 @@ class View(Protocol):
     `cells` gives the edges (c + 1,) of cells first..last in the units of the data, and the smallest and largest rank
     (c,) that their outputs stand for; `ends` are the outermost edges. `cell_at(rank)` is a cell such that all cells
     before it are of ranks below, and all cells from the next but one on of ranks above. `ranks_of(o)` are the ranks of
-    one output. `multiples` are the first and last output of a cell of a lattice, infinite where the interval ends it.
+    one output.
     """
 
     @property
@@ -44,7 +44,6 @@ class View(Protocol):
     def cell_at(self, rank: float) -> int: ...
     def cells(self, first: int, last: int, ends: tuple[float, float]) -> tuple[Array, Array, Array]: ...
     def ranks_of(self, o: float) -> tuple[float, float]: ...
-    def multiples(self, cell: int) -> tuple[float, float]: ...
 
 
 class Column(Protocol):
@@ -132,9 +131,6 @@ class PointsView:
         else:
             ranks = self.ranks[first : last + 1]
         return edges, ranks, ranks
-
-    def multiples(self, cell: int) -> tuple[float, float]:
-        raise NotImplementedError  # real outputs are none
 
     def ranks_of(self, o: float) -> tuple[float, float]:
         k = np.searchsorted(self.values, o, side="left")
@@ -236,6 +232,7 @@ class LatticeView:
         return edges[skip : keep + 1], low[skip:keep], high[skip:keep]
 
     def multiples(self, cell: int) -> tuple[float, float]:
+        """The first and the last output of a cell, infinite where only the interval ends it."""
         j, held = divmod(cell, 2)
         if held:
             return float(self.values[j]), float(self.values[j])

@@ -9,11 +9,10 @@ from typing import Any
 import numpy as np
 
 from pq.cells import Points
-from pq.column import Array, SortedColumn, as_floats, is_table, sorted_values
-from pq.counts import Counts
+from pq.column import as_floats, sorted_values
 from pq.exact import Number, budget_fraction, quantile_fraction, quantile_fractions, rank
 from pq.exponential import log_scores, log_sum
-from pq.frames import count
+from pq.frames import records_of
 from pq.priors import Prior
 
 
@@ -30,7 +29,7 @@ def gap(x: Any, quantiles: Any, values: Any) -> np.ndarray[Any, np.dtype[np.int6
     >>> gap([1, 2, 3, 4], [0.5, 0.5], [2.5, 4.0]), gap([1, 2, 2, 2, 3], [0.2, 0.5, 1.0], [2, 2, 2])
     (array([0, 1]), array([0, 0, 1]))
     """
-    records, before = _known(x)
+    records, before = records_of(x)
     fractions = quantile_fractions(quantiles)
     outputs = np.atleast_1d(as_floats(np.atleast_1d(values)))
     if outputs.shape != (len(fractions),) or np.any(np.isnan(outputs)):
@@ -42,14 +41,6 @@ def gap(x: Any, quantiles: Any, values: Any) -> np.ndarray[Any, np.dtype[np.int6
     targets = np.array([q.numerator * n // q.denominator for q in fractions], dtype=np.int64)  # `pq.rank`
     high = np.where(at_most - below > 1, at_most, below)
     return np.maximum(np.maximum(below - targets, targets - high), 0).astype(np.int64)
-
-
-def _known(x: Any) -> tuple[Array, np.ndarray[Any, np.dtype[np.int64]] | None]:
-    """Sorted records without the missing ones and, if each stands for several, how many come before each."""
-    x = count(x) if is_table(x) else x
-    if isinstance(x, Counts):
-        return x.values, x.before
-    return x.placed("drop") if isinstance(x, SortedColumn) else sorted_values(x), None
 
 
 def max_gap(x: Any, quantiles: Any, values: Any) -> int:

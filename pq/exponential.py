@@ -24,7 +24,7 @@ from functools import cached_property
 
 import numpy as np
 
-from pq.cells import LATTICE_END, Column, View
+from pq.cells import LATTICE_END, Column, LatticeView, View
 from pq.column import LARGEST, Array
 from pq.priors import Prior
 
@@ -105,18 +105,17 @@ class Law:
         if only is not None:
             return only
         cell, lower, upper = self._choose(cell_uniform)
-        if self.column.step is not None:
-            return self._multiple(cell, lower, upper, point_uniform)
+        if isinstance(self.view, LatticeView):
+            return self._multiple(*self.view.multiples(cell), lower, upper, point_uniform)
         o = float(self.prior.quantile_between(lower, upper, point_uniform))
         o = min(max(o, math.nextafter(lower, math.inf)), LARGEST)  # a cell holds its upper edge, not its lower one
         return self._clip(self.column.output(o))
 
-    def _multiple(self, cell: int, lower: float, upper: float, uniform: float) -> float:
-        """The first multiple of the step in a cell with a share `uniform` of the cell's mass up to its upper edge.
+    def _multiple(self, first: float, last: float, lower: float, upper: float, uniform: float) -> float:
+        """The first multiple of the step among a cell's with a share `uniform` of the cell's mass up to its upper edge.
 
         Edges are the same numbers for all data sets, so that no rounding of a point can move mass between outputs.
         """
-        first, last = self.view.multiples(cell)
         first, last = max(first, self.low, -LATTICE_END), min(last, self.high, LATTICE_END)
         whole = self.prior.log_mass(lower, upper)
         while first < last:

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from pq.cells import LATTICE_END, from_units, grid_step, to_units
-from pq.column import LARGEST, Array, as_floats
-from pq.counts import MOST, Counts
+from pq.column import LARGEST, Array, SortedColumn, as_floats, is_table, sorted_values
+from pq.counts import MOST, Counts, IntArray
 from pq.exact import Number
 
 COLUMNS = VALUE, RECORDS = "value", "records"
@@ -48,6 +48,17 @@ def count(x: Any, value: str | None = None, count: str | None = None, *, grid: N
     with warnings.catch_warnings(), np.errstate(all="ignore"):  # an engine's warning may depend on the values
         warnings.simplefilter("ignore")
         return _count(x, value, count, step)
+
+
+def records_of(x: Any, on_nan: str = "drop") -> tuple[Array, IntArray | None]:
+    """Whatever a release takes as sorted values, missing ones where `on_nan` says, and, if a value stands for several
+    records, how many come before each; see `pq.cells.Points`."""
+    if is_table(x):
+        x = count(x)
+    if isinstance(x, Counts):
+        placed = x.placed(on_nan)
+        return placed.values, placed.before
+    return x.placed(on_nan) if isinstance(x, SortedColumn) else sorted_values(x, on_nan), None
 
 
 def _count(x: Any, value: str | None, count: str | None, step: Fraction | None) -> Counts:

@@ -327,21 +327,24 @@ def plan_for(
     key = plain_key(quantiles, epsilon, max_contributions, adjacency, calibration, arity, power)
     if key is None:
         return _checked(quantiles, epsilon, max_contributions, adjacency, calibration, arity, power)
-    return (_kept if type(key[0][0]) is float else _kept_exact)(*key)  # the float 0.1 equals a fraction, not 1/10
+    return _kept(*key)
 
 
 PLAIN = frozenset((int, float, Fraction, str))
 
 
 def plain_key(quantiles: Any, *rest: Any) -> tuple[Any, ...] | None:
-    """Arguments that tell all by value and type, as a key; None for others."""
+    """Arguments that tell all by value and type, after the type of the quantiles, as a key; None for others.
+
+    The float 0.1 means 1/10 and equals another fraction: without the type a key could stand for either.
+    """
     if type(quantiles) is np.ndarray and quantiles.dtype == np.float64 and quantiles.ndim == 1:
         numbers = quantiles.tolist()
     elif type(quantiles) in (list, tuple) and set(map(type, quantiles)) in ({float}, {Fraction}):
         numbers = quantiles
     else:
         return None
-    return (tuple(numbers), *rest) if numbers and PLAIN.issuperset(map(type, rest)) else None
+    return (type(numbers[0]), tuple(numbers), *rest) if numbers and PLAIN.issuperset(map(type, rest)) else None
 
 
 def _checked(
@@ -367,14 +370,14 @@ def _checked(
     return _plan(fractions, budget, adjacency, calibration, int(arity), power)
 
 
-_kept = lru_cache(maxsize=256, typed=True)(_checked)
-_kept_exact = lru_cache(maxsize=256, typed=True)(_checked)
+@lru_cache(maxsize=256, typed=True)
+def _kept(kind: type, *arguments: Any) -> Plan:
+    return _checked(*arguments)
 
 
 def forget_plans() -> None:
     """Make all plans anew."""
     _kept.cache_clear()
-    _kept_exact.cache_clear()
     _plan.cache_clear()
 
 

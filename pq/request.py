@@ -10,11 +10,10 @@ from functools import cached_property, lru_cache
 from typing import Any
 
 from pq.cells import Column, Lattice, Points, grid_step
-from pq.column import OnNan, SortedColumn, is_table, sorted_values
+from pq.column import OnNan
 from pq.compiled.encode import Tables, encode
-from pq.counts import Counts
 from pq.exponential import Law, target_rank
-from pq.frames import count
+from pq.frames import records_of
 from pq.plan import PLAIN, Node, Plan, forget_plans, plain_key, plan_for
 from pq.priors import Cauchy, HalfCauchy, Laplace, Normal, Prior, Uniform
 from pq.privacy import Adaptation, check_choice
@@ -54,7 +53,7 @@ class Request:
         key = plain_key(*tree) if type(priors) in SIMPLE and (grid is None or type(grid) in PLAIN) else None
         if key is None or type(adaptation) is not str or type(on_nan) is not str:
             return _checked(priors, adaptation, grid, on_nan, *tree)
-        return (_kept if type(key[0][0]) is float else _kept_exact)(priors, adaptation, grid, on_nan, *key)
+        return _kept(priors, adaptation, grid, on_nan, *key)
 
     @cached_property
     def facts(self) -> dict[str, Any]:
@@ -78,13 +77,7 @@ class Request:
         return encode(self.priors)
 
     def column(self, x: Any) -> Points | Lattice:
-        before = None
-        x = count(x) if is_table(x) else x
-        if isinstance(x, Counts):
-            placed = x.placed(self.on_nan)
-            values, before = placed.values, placed.before
-        else:
-            values = x.placed(self.on_nan) if isinstance(x, SortedColumn) else sorted_values(x, self.on_nan)
+        values, before = records_of(x, self.on_nan)
         return Points(values, before) if self.step is None else Lattice.of(values, self.step, before)
 
     def laws(self, column: Column, node: Node, interval: Interval) -> list[Law]:
@@ -129,15 +122,15 @@ def _checked(priors: Any, adaptation: str, grid: Any, on_nan: str, *tree: Any) -
 
 SIMPLE = frozenset((Uniform, Cauchy, HalfCauchy, Laplace, Normal))
 
-# Typed, and apart for fractions, so that the float 0.1 is never taken for 1/10.
-_kept = lru_cache(maxsize=256, typed=True)(_checked)
-_kept_exact = lru_cache(maxsize=256, typed=True)(_checked)
+
+@lru_cache(maxsize=256, typed=True)
+def _kept(priors: Any, adaptation: str, grid: Any, on_nan: str, kind: type, *tree: Any) -> Request:
+    return _checked(priors, adaptation, grid, on_nan, *tree)
 
 
 def forget() -> None:
     """Make all requests and plans anew: for tests that change the table of sensitivities."""
     _kept.cache_clear()
-    _kept_exact.cache_clear()
     forget_plans()
 
 

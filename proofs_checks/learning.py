@@ -589,19 +589,18 @@ def check_cell_deviation(subject: F = SIXTH) -> str:
     return "discretisation constant 1 -> 1/6 (E|X-Y|/2 on a cell); 1/8 is needed by a linear density"
 
 
-def check_edge_interval(subject: Callable[[Sequence[F]], F] | None = None) -> str:
+def with_ends(data: Sequence[F]) -> F:
+    """Least distance of neighbours in (0, 1), the ends among them."""
+    return min(b - a for a, b in pairwise([F(0), *data, F(1)]))
+
+
+def check_edge_interval(subject: Callable[[Sequence[F]], F] = with_ends) -> str:
     """<s, W> >= gamma psi/(b-a) fails at rank 0, where the optimal interval (a, x_1] may be shorter than psi."""
-
-    def with_ends(data: Sequence[F]) -> F:
-        ends = [F(0), *data, F(1)]
-        return min(b - a for a, b in pairwise(ends))
-
-    separation = subject or with_ends
     for data, q in (([F(1, 1000), F(1, 2)], F(1, 4)), ([F(1, 4), F(1, 2), F(9, 10)], F(1, 2))):
         rank = int(q * len(data))
         ends = [F(0), *data, F(1)]
         optimal = ends[rank + 1] - ends[rank]
-        assert optimal >= separation(data), f"rank {rank}: optimal interval {optimal} < {separation(data)}"
+        assert optimal >= subject(data), f"rank {rank}: optimal interval {optimal} < {subject(data)}"
     return (
         "rank 0: x = (1/1000, 1/2) has psi = 0.499 and optimal interval 1/1000; psi must count the distances to a and b"
     )

@@ -17,6 +17,7 @@ from flint import arb
 from pq import bounds
 from proofs_checks.compounding import golden
 from proofs_checks.exact import Algorithm, Grid, Points, Restricted, ball, log_ball, probability, psi
+from proofs_checks.learning import with_ends
 
 F = Fraction
 HALF = F(1, 2)
@@ -36,11 +37,6 @@ def check_kary_rounding(subject: Callable[[int], int] = lambda depth: 4 * (2 ** 
     )
     assert failure <= beta, f"gap of 1 or more with probability {float(failure):.4f}, claimed {float(display):.2f}"
     return f"thm:kary's display at m = n = 3: {float(display):.2f} is claimed, a gap of 1 is certain; 4 ranks cover it"
-
-
-def with_ends(data: Sequence[F]) -> F:
-    """Least distance of neighbours in (0, 1), the ends among them."""
-    return min(b - a for a, b in pairwise([F(0), *data, F(1)]))
 
 
 def without_ends(data: Sequence[F]) -> F:

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import pq
-from pq import cells
+from pq import cells, exponential
 from pq.cells import Points
 from pq.compiled import coins, keep, laws, loss, walk
 from pq.compiled.encode import encode
@@ -274,7 +274,7 @@ def test_kept_code_goes_with_its_sources_and_their_constants() -> None:
         assert [cell.cell_contents for cell in function.py_func.__closure__] == [keep.SOURCES]
     keys = {keep.kept("int64(int64)")(make)._cache._index_key(None, _Codegen()) for make in (_maker(1), _maker(2))}
     assert len(keys) == 2
-    assert walk.LATTICE_END == cells.LATTICE_END
+    assert walk.LATTICE_END == cells.LATTICE_END and walk.LEAST_LOG_MASS == exponential.LEAST_LOG_MASS
     kinds = {0: pq.Uniform, 1: pq.Cauchy, 2: pq.HalfCauchy, 3: pq.Laplace, 4: pq.Normal}
     assert list(kinds) == [laws.UNIFORM, laws.CAUCHY, laws.HALF_CAUCHY, laws.LAPLACE, laws.NORMAL]
     for kind, family in kinds.items():

@@ -27,15 +27,6 @@ ROUNDING = 1.0 + 1e-9  # a bound stays one whatever the last digits of the masse
 
 
 @compiled
-def in_order(x: Any) -> bool:
-    """Whether values are sorted and none is NaN."""
-    for i in range(1, x.size):
-        if not x[i - 1] <= x[i]:
-            return False
-    return x.size == 0 or x[0] == x[0]
-
-
-@compiled
 def _first_above(x: Any, first: int, last: int, value: float) -> int:
     """Least index in first..last whose entry exceeds a value (last if none does)."""
     while first < last:

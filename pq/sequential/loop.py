@@ -22,10 +22,8 @@ import numpy as np
 import numpy.typing as npt
 from tqdm import tqdm
 
-from pq.column import SortedColumn, is_table, sorted_values
-from pq.counts import Counts
 from pq.exact import Number, budget_fraction, quantile_fractions
-from pq.frames import count
+from pq.frames import records_of
 from pq.ledger import Ledger
 from pq.priors import Cauchy, Prior
 from pq.privacy import check_choice
@@ -118,15 +116,16 @@ class Session:
         known = np.array(features, dtype=np.float64)
         request = _with_priors(self._request, self.predictor.priors(known))
         self._charge()
-        learns = isinstance(self.predictor, PrivatePredictor)
-        x = _records(x, request.on_nan) if learns else x  # the same for the release and for the learner
+        learner = self.predictor if isinstance(self.predictor, PrivatePredictor) else None
+        if learner is not None:
+            x = _records(x, request.on_nan)  # the same for the release and for the learner
         released = fulfil(request, x, self._rng)
         self.count += 1
         self.predictor.observe(known, released.values)
-        if isinstance(self.predictor, PrivatePredictor):
+        if learner is not None:
             with np.errstate(all="ignore"):
-                self.predictor.learn(known, x)
-            if math.isinf(self.predictor.epsilon):  # the priors have seen the records: nothing is guaranteed
+                learner.learn(known, x)
+            if math.isinf(learner.epsilon):  # the priors have seen the records: nothing is guaranteed
                 released = replace(released, epsilon=math.inf)
         return released
 
@@ -189,19 +188,26 @@ class Session:
             session = pickle.load(file)
         if not isinstance(session, cls):
             raise ValueError("path must be a saved session")
-        os.replace(path, f"{path}.used")
+        os.replace(path, _used(path))
         session.ledger, session._rng = ledger, _generator(rng)
         session.predictor.renew(session._rng.spawn(1)[0])
         return session
 
 
 def _records(x: Any, on_nan: str) -> Any:
-    """The records of any column that `pq.release` takes, sorted, missing ones where `on_nan` says."""
-    x = count(x) if is_table(x) else x
-    if isinstance(x, Counts):
-        placed = x.placed(on_nan)
-        return np.repeat(placed.values, placed.counts)
-    return x.placed(on_nan) if isinstance(x, SortedColumn) else sorted_values(x, on_nan)
+    """The records of any column that `pq.release` takes, sorted, one by one."""
+    values, before = records_of(x, on_nan)
+    return values if before is None else np.repeat(values, np.diff(before))
+
+
+def _used(path: str | Path) -> Path:
+    """Where a state lies after it has been resumed, until the next one is saved."""
+    return Path(f"{path}.used")
+
+
+def _store(session: Session, path: Path) -> None:
+    session.save(path)
+    _used(path).unlink(missing_ok=True)
 
 
 def _learning(predictor: Predictor, individuals: str) -> tuple[Fraction | float, float]:
@@ -277,16 +283,16 @@ def release_sequence(
     known = np.asarray(features, dtype=np.float64)
     if known.ndim != 2 or not np.all(np.isfinite(known)):
         raise ValueError("features must be a table (T, d) of finite numbers")
-    used = Path(f"{checkpoint}.used")
-    resumed = checkpoint is not None and Path(checkpoint).exists()
-    if resumed and checkpoint is not None:
-        session = Session.resume(checkpoint, ledger=ledger, rng=rng)
+    path = None if checkpoint is None else Path(checkpoint)
+    resumed = path if path is not None and path.exists() else None
+    if resumed is not None:
+        session = Session.resume(resumed, ledger=ledger, rng=rng)
+    elif path is not None and _used(path).exists():
+        raise ValueError(
+            f"checkpoint was taken up by a run that ended before its next data set was done: {_used(path)} holds the "
+            "state. To start anew would spend everybody's budget a second time; remove that file if this is meant"
+        )
     else:
-        if checkpoint is not None and used.exists():
-            raise ValueError(
-                f"checkpoint was taken up by a run that ended before its next data set was done: {used} holds the "
-                "state. To start anew would spend everybody's budget a second time; remove that file if this is meant"
-            )
         session = Session(
             predictor,
             quantiles,
@@ -303,10 +309,8 @@ def release_sequence(
     for day, (row, x) in enumerate(tqdm(pairs, total=len(known), disable=not progress, unit="data set")):
         if day >= session.count:
             out.append(session.step(row, x))
-            if checkpoint is not None:
-                session.save(checkpoint)
-                used.unlink(missing_ok=True)
-    if resumed and not out and checkpoint is not None:  # nothing was left to do, and nothing has been drawn
-        session.save(checkpoint)
-        used.unlink(missing_ok=True)
+            if path is not None:
+                _store(session, path)
+    if resumed is not None and not out:  # nothing was left to do, and nothing has been drawn
+        _store(session, resumed)
     return Releases(out, session.guarantee)
