@@ -37,7 +37,7 @@ def predictors(days: int) -> dict[str, sequential.Predictor]:
 def seconds(predictor: sequential.Predictor, data: pq.datasets.SyntheticSequence, stretch: int) -> np.ndarray[Any, Any]:
     """Mean seconds of a day in each stretch of days."""
     datasets, out = list(data.datasets), []
-    session = sequential.Session(predictor, QUANTILES, epsilon=1, rng=0)
+    session = sequential.Session(predictor, QUANTILES, mechanism="tree", epsilon=1, rng=0)
     for start in range(0, len(datasets), stretch):
         days = range(start, min(start + stretch, len(datasets)))
         begin = time.perf_counter()

@@ -13,7 +13,7 @@ from pq.column import OnNan
 from pq.exact import Number
 from pq.exponential import Law
 from pq.plan import Node
-from pq.privacy import Adaptation, Adjacency, Calibration
+from pq.privacy import Adaptation, Adjacency, Calibration, MechanismName
 from pq.request import Request
 
 OFF_GRID = 1e-6  # of a step: how far a value may be off a multiple that it means
@@ -26,6 +26,7 @@ def log_density(
     *,
     epsilon: Number,
     priors: Any,
+    mechanism: MechanismName = "auto",
     adjacency: Adjacency = "add-remove",
     calibration: Calibration = "sharp",
     adaptation: Adaptation = "conditional",
@@ -56,6 +57,7 @@ def log_density(
     request = Request.of(
         quantiles,
         priors=priors,
+        mechanism=mechanism,
         adaptation=adaptation,
         grid=grid,
         on_nan=on_nan,

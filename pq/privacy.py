@@ -38,6 +38,7 @@ LARGEST_RATE = 1e250  # times any rank it is still a finite number of nats
 Adjacency = Literal["add-remove", "replace"]
 Calibration = Literal["paper", "sharp"]
 Adaptation = Literal["conditional", "edge"]
+MechanismName = Literal["auto", "tree"]
 
 SENSITIVITY: dict[tuple[str, str, bool], Callable[[Fraction], Fraction]] = {
     # (adjacency, calibration, at the root) -> sensitivity of the utility as a function of the relative quantile

@@ -12,7 +12,7 @@ from pq.draw import draw, draw_uniforms
 from pq.exact import Number
 from pq.plan import Plan
 from pq.priors import Prior
-from pq.privacy import Adaptation, Adjacency, Calibration
+from pq.privacy import Adaptation, Adjacency, Calibration, MechanismName
 from pq.request import Request
 
 
@@ -64,6 +64,7 @@ def release(
     *,
     epsilon: Number,
     priors: Any,
+    mechanism: MechanismName = "auto",
     adjacency: Adjacency = "add-remove",
     calibration: Calibration = "sharp",
     adaptation: Adaptation = "conditional",
@@ -81,6 +82,7 @@ def release(
     quantiles: (m,) numbers in [0, 1], any order; repeats share one release.
     epsilon: total budget of the call, positive.
     priors: one prior for all quantiles or one for each, in their order; never made from x.
+    mechanism: "tree", the paper's Algorithm 1, or "auto", which leaves the choice to the library.
     adjacency: what two neighbouring columns differ in: one record more or less, or one record replaced.
     calibration: "sharp" aims at `q n` with sensitivity `max(q, 1 - q)`, "paper" at `floor(q n)` with sensitivity one.
     adaptation: how a prior is restricted to the interval between earlier outputs: renormalised ("conditional"), or with
@@ -105,6 +107,7 @@ def release(
     request = Request.of(
         quantiles,
         priors=priors,
+        mechanism=mechanism,
         adaptation=adaptation,
         grid=grid,
         on_nan=on_nan,
@@ -132,6 +135,7 @@ def simulate(
     trials: int,
     epsilon: Number,
     priors: Any,
+    mechanism: MechanismName = "auto",
     adjacency: Adjacency = "add-remove",
     calibration: Calibration = "sharp",
     adaptation: Adaptation = "conditional",
@@ -161,6 +165,7 @@ def simulate(
     request = Request.of(
         quantiles,
         priors=priors,
+        mechanism=mechanism,
         adaptation=adaptation,
         grid=grid,
         on_nan=on_nan,

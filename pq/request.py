@@ -16,7 +16,7 @@ from pq.exponential import Law, target_rank
 from pq.frames import records_of
 from pq.plan import PLAIN, Node, Plan, forget_plans, plain_key, plan_for
 from pq.priors import Cauchy, HalfCauchy, Laplace, Normal, Prior, Uniform
-from pq.privacy import Adaptation, check_choice
+from pq.privacy import Adaptation, MechanismName, check_choice
 
 Interval = tuple[float, float, float, float]  # low, high, and the shares of the records at low and at high
 
@@ -47,8 +47,10 @@ class Request:
         calibration: Any,
         arity: Any,
         budget_power: Any,
+        mechanism: Any = "tree",
     ) -> Request:
         """Check public arguments; calls with the same plain ones and one prior share a request."""
+        check_choice(mechanism, MechanismName, "mechanism")
         tree = quantiles, epsilon, max_contributions, adjacency, calibration, arity, budget_power
         key = plain_key(*tree) if type(priors) in SIMPLE and (grid is None or type(grid) in PLAIN) else None
         if key is None or type(adaptation) is not str or type(on_nan) is not str:

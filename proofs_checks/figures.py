@@ -53,7 +53,7 @@ def first_figure() -> dict[tuple[str, float, str], np.ndarray]:
                     for m in (9, 29):
                         quantiles = [i / (m + 1) for i in range(1, m + 1)]
                         keywords = {"epsilon": epsilon, "priors": prior, "calibration": "paper", **method(m)}
-                        released = pq.release(x, quantiles, rng=[trial, m], **keywords)  # type: ignore[arg-type]
+                        released = pq.release(x, quantiles, rng=[trial, m], mechanism="tree", **keywords)  # type: ignore[arg-type]
                         gaps[trial] += pq.max_gap(x, quantiles, released.values) / 2
                 found[data, epsilon, name] = gaps
     return found

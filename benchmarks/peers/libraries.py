@@ -23,14 +23,14 @@ def pq_uniform(quantiles: Array, epsilon: float) -> Mechanism:
     """One tree of quantiles, uniform prior on the bounds."""
     import pq
 
-    return lambda x: pq.release(x, quantiles, epsilon=epsilon, priors=pq.Uniform(LOW, HIGH)).values
+    return lambda x: pq.release(x, quantiles, mechanism="tree", epsilon=epsilon, priors=pq.Uniform(LOW, HIGH)).values
 
 
 def pq_cauchy(quantiles: Array, epsilon: float) -> Mechanism:
     """One tree of quantiles, a Cauchy prior of the bounds' width that needs no bounds."""
     import pq
 
-    return lambda x: pq.release(x, quantiles, epsilon=epsilon, priors=pq.Cauchy(0.0, HIGH)).values
+    return lambda x: pq.release(x, quantiles, mechanism="tree", epsilon=epsilon, priors=pq.Cauchy(0.0, HIGH)).values
 
 
 def opendp(quantiles: Array, epsilon: float) -> Mechanism:

@@ -199,6 +199,7 @@ def run_cell(cell: Cell, *, n: int = 100, m: int = 9, seed: int = 0) -> Row:
         values = pq.release(
             x,
             quantiles,
+            mechanism="tree",
             epsilon=cell.epsilon,
             priors=priors(cell.method, cell.source, n, m, seed, cell.variant),
             rng=stream(seed, "noise", cell.source, n, m, cell.epsilon, cell.mixture, cell.trial),

@@ -137,6 +137,7 @@ def run_cell(cell: Cell, *, n: int = 1000, seed: int = 0) -> Row:
     released = pq.release(
         x,
         quantiles,
+        mechanism="tree",
         epsilon=cell.epsilon,
         priors=source.prior,
         calibration=cell.calibration,
