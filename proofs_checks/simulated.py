@@ -19,9 +19,9 @@ from scipy import stats
 
 import pq
 from pq import bounds
-from pq.plan import Node
-from pq.release import fulfil
-from pq.request import Request
+from pq.core.plan import Node
+from pq.private.release import fulfil
+from pq.private.request import Request
 
 BETA = 0.2
 SHORT, LONG = 50, 500  # trials; where the bound is nearly attained it takes many to tell the rate from BETA
@@ -87,7 +87,7 @@ def outer(x: np.ndarray, centre: float = 0.0) -> float:
 
 
 @functools.cache
-def known_log_psi(column: bytes, prior: pq.priors.Prior, epsilon: float | None, q: float = 0.3) -> float:
+def known_log_psi(column: bytes, prior: pq.core.priors.families.Prior, epsilon: float | None, q: float = 0.3) -> float:
     """log Psi of a column, once."""
     return pq.log_psi(np.frombuffer(column), q, prior, epsilon)
 
