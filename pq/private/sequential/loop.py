@@ -27,9 +27,11 @@ from pq.core.budget.ledger import Ledger
 from pq.core.choices import check_choice
 from pq.core.exact import Number, budget_fraction, quantile_fractions
 from pq.core.priors.families import Cauchy, Prior
+from pq.core.request import Request, distinct_priors
 from pq.private.columns.frames import records_of
+from pq.private.mechanisms import Mechanism, mechanism_for
+from pq.private.randomness import Source
 from pq.private.release import Release, fulfil, release
-from pq.private.request import Request
 from pq.private.sequential.predictors import Predictor, PrivatePredictor
 
 _OPTIONS = {
@@ -114,12 +116,12 @@ class Session:
     def step(self, features: npt.ArrayLike, x: Any) -> Release:
         """Release the quantiles of the next data set x (n,), n = 0 included, and let the predictor take note."""
         known = np.array(features, dtype=np.float64)
-        request = _with_priors(self._request, self.predictor.priors(known))
+        maker = _with_priors(self._request, self.predictor.priors(known))
         self._charge()
         learner = self.predictor if isinstance(self.predictor, PrivatePredictor) else None
         if learner is not None:
-            x = _records(x, request.on_nan)  # the same for the release and for the learner
-        released = fulfil(request, x, self._rng)
+            x = _records(x, self._request.on_nan)  # the same for the release and for the learner
+        released = fulfil(maker, x, Source(self._rng))
         self.count += 1
         self.predictor.observe(known, released.values)
         if learner is not None:
@@ -222,14 +224,9 @@ def _learning(predictor: Predictor, individuals: str) -> tuple[Fraction | float,
     return predictor.epsilon, predictor.delta
 
 
-def _with_priors(request: Request, priors: Sequence[Prior]) -> Request:
-    """The same request with one prior for each quantile in the caller's order."""
-    plan = request.plan
-    chosen = dict(zip(plan.positions, priors, strict=True))
-    if len(chosen) < len(priors) and any(chosen[i] != p for i, p in zip(plan.positions, priors, strict=True)):
-        raise ValueError("predictor must give one prior for a quantile that is asked for twice")
-    distinct = tuple(chosen[i] for i in range(len(chosen)))
-    return Request(plan, distinct, request.adaptation, request.step, request.on_nan, request.max_contributions)
+def _with_priors(request: Request, priors: Sequence[Prior]) -> Mechanism:
+    """The mechanism of the same request with one prior for each quantile in the caller's order."""
+    return mechanism_for(replace(request, priors=distinct_priors(priors, request.distinct, request.positions)))
 
 
 def _generator(rng: Any) -> np.random.Generator:
