@@ -17,6 +17,7 @@ from pq.bounds.learning import pubpri_step_sizes
 from pq.exact import quantile_fractions
 from pq.laplace_loss import laplace_interval_arrays
 from pq.learners import COCOB, OGD, Averaged
+from pq.learners.gradient import steady
 from pq.priors import Laplace
 
 __all__ = ["fit_public", "optimal_intervals"]
@@ -25,7 +26,6 @@ FloatArray = npt.NDArray[np.float64]
 
 _ROUND = 100  # steps of a round, about: a cut with more data sets takes several at a step, one with fewer is repeated
 _TOLERANCES = (0.005,) * 11 + (0.05,) * 89  # nats a round must gain for another; a poor guess may take longer
-_BITS = 20  # of a gradient that count
 _SHARPEST = 4.0  # a scale of a quarter of the resolution puts 86% of the prior on one value of the data
 
 
@@ -124,22 +124,11 @@ def _loss(point: FloatArray, drawn: tuple[FloatArray, FloatArray, FloatArray]) -
     return value, gradient
 
 
-def _in_few_bits(gradient: FloatArray) -> FloatArray:
-    """Round by less than a part in a million.
-
-    Processors differ in the last bit of exp, and where steps are long for the curvature a learner grows that into
-    another fit.  After rounding they differ only if a gradient lies on the edge between two roundings, as fewer than
-    one in a hundred million do.
-    """
-    mantissa, exponent = np.frexp(gradient)
-    return np.asarray(np.ldexp(np.rint(mantissa * 2.0**_BITS), exponent - _BITS))
-
-
 def _pass(learner: Averaged, drawn: tuple[FloatArray, FloatArray, FloatArray], at_once: int) -> None:
     low, high, width = drawn
     for start in range(0, len(low), at_once):
         part = slice(start, start + at_once)
-        learner.update(_in_few_bits(_loss(learner.point, (low[part], high[part], width[part]))[1]))
+        learner.update(steady(_loss(learner.point, (low[part], high[part], width[part]))[1]))
 
 
 def _run_cocob(

@@ -19,6 +19,7 @@ import numpy.typing as npt
 from pq.column import OnNan, sorted_values
 from pq.exact import budget_fraction
 from pq.learners import COCOB, DPFTRL, private_noise_std
+from pq.learners.gradient import steady
 from pq.losses import laplace_interval_fast
 from pq.sequential.predictors import FloatArray, LaplacePredictor, PrivatePredictor, Standardise
 
@@ -136,7 +137,7 @@ class _CoinLearner(LinearPredictor):
 
     def _descend(self, features: npt.ArrayLike, lower: FloatArray, upper: FloatArray) -> None:
         by_map, by_phi = self.gradients(features, lower, upper)
-        self._learner.update(np.concatenate([by_map, by_phi[..., None]], axis=-1))
+        self._learner.update(steady(np.concatenate([by_map, by_phi[..., None]], axis=-1)))
 
 
 class PubProx(_CoinLearner):
