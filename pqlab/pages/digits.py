@@ -56,7 +56,7 @@ def again(source: Path, caches: Path, *, seed: int = 0, lesser: bool = False) ->
         NotebookError: as `pqlab.pages.build.execute`.
     """
     page = load(source)
-    path = str(Path(__file__).with_name("notebook_shaken.py"))
+    path = str(Path(__file__).with_name("shaken.py"))
     page.cells.insert(0, nbformat.v4.new_code_cell(_SHAKE.format(path=path, seed=seed)))
     environment = {"NUMBA_CACHE_DIR": str(caches / str(seed))} if seed else {}
     with _changed(environment | (lesser_instructions() if lesser else {})):

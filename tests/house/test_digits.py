@@ -23,7 +23,7 @@ from pqlab.pages.build import build
 from pqlab.pages.notebook import load
 from pqlab.pages.shaken import moved, moved_array, shaken
 
-FOLDER = Path(__file__).resolve().parent.parent / "notebooks"
+FOLDER = Path(__file__).resolve().parents[2] / "notebooks"
 # The long run: PQ_DIGITS=all python -m pytest tests/test_digits.py
 LONG = os.environ.get("PQ_DIGITS") == "all"
 ALL = sorted(FOLDER.glob("*.md"))
