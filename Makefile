@@ -43,7 +43,7 @@ $(READY): requirements.lock pyproject.toml
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	@echo "Compiling the inner loops, half a minute"
-	@$(BIN)/python -m pq.compiled
+	@$(BIN)/python -m pq.private.fast
 	@touch $@
 
 setup: $(READY) ## make the environment in .venv from requirements.lock
@@ -58,9 +58,11 @@ test: ## everything that CI runs: lint, types, tests, doctests, proof checks, no
 	$(BIN)/python -m pytest -n $(WORKERS) proofs_checks
 	@$(MAKE) --no-print-directory nbval
 
-lint: $(READY) ## ruff: rules and format
+lint: $(READY) ## ruff: rules and format; the rings; declared dependencies
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports
+	$(BIN)/deptry .
 
 types: $(READY) ## mypy on the package
 	$(BIN)/mypy
@@ -72,14 +74,14 @@ checks: $(READY) ## check the paper's statements one by one and print a report
 	$(BIN)/python -m proofs_checks
 
 nbval: $(READY) ## run every notebook and compare each output with the stored one
-	$(BIN)/python -m pq.notebook check
+	$(BIN)/python -m pqlab.pages.notebook check
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --nbval --nbval-current-env notebooks
 
 notebooks: $(READY) ## execute the notebooks anew from their sources and store the outputs
-	$(BIN)/python -m pq.notebook build $(NOTEBOOKS)
+	$(BIN)/python -m pqlab.pages.notebook build $(NOTEBOOKS)
 
 digits: $(READY) ## run every page with last bits moved and under lesser instruction sets
-	$(BIN)/python -m pq.notebook_digits --seed 1 --seed 2 --seed 3 --lesser
+	$(BIN)/python -m pqlab.pages.digits --seed 1 --seed 2 --seed 3 --lesser
 
 lab: $(READY) ## open the notebooks in JupyterLab
 	$(BIN)/jupyter lab notebooks

@@ -10,7 +10,7 @@ import matplotlib
 matplotlib.use("Agg")  # not through MPLBACKEND: the kernels that tests start would inherit that and show no figure
 
 if os.environ.get("PQ_SHAKE"):  # see there what else to set
-    from pq.notebook_shaken import install
+    from pqlab.pages.shaken import install
 
     install(int(os.environ["PQ_SHAKE"]))
 

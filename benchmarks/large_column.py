@@ -22,7 +22,7 @@ from typing import Any
 import click
 import numpy as np
 
-from pq.frames import count
+from pq.private.columns.frames import count
 
 ENGINES = ("polars", "duckdb", "dask")
 COLUMNS: dict[str, float | None] = {"day": None, "x": 0.01}

@@ -15,7 +15,7 @@ import numpy as np
 
 import pq
 from pq import sequential
-from pq.experiments.static import even_quantiles
+from pqlab.experiments.static import even_quantiles
 
 QUANTILES = even_quantiles(9)
 GUESS: dict[str, Any] = {"loc": 0.0, "scale": 1.0, "robust": pq.Cauchy(0.0, 1.0)}

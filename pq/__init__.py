@@ -1,20 +1,29 @@
 """Private quantiles with the help of predictions; see README.md and NOTATION.md."""
 
 from pq import bounds, datasets, learners, losses, sequential
-from pq.audit import privacy_loss
-from pq.column import SortedColumn
-from pq.counts import Counts
-from pq.density import log_density
-from pq.evaluate import gap, log_psi, log_psi_harmonic, max_gap
-from pq.exact import rank
-from pq.frames import count
-from pq.ledger import Ledger
-from pq.order_statistic import OrderStatistic
-from pq.plan import Plan, kary_arity, plan
-from pq.priors import Cauchy, HalfCauchy, Laplace, Mixture, Normal, PiecewiseConstant, Prior, Uniform, from_scipy
-from pq.public_fit import fit_public
-from pq.release import Release, release, simulate
-from pq.sequential import release_sequence
+from pq.core.budget.ledger import Ledger
+from pq.core.exact import rank
+from pq.core.plan import Plan, kary_arity, plan
+from pq.core.priors.families import (
+    Cauchy,
+    HalfCauchy,
+    Laplace,
+    Mixture,
+    Normal,
+    PiecewiseConstant,
+    Prior,
+    Uniform,
+    from_scipy,
+)
+from pq.core.priors.order_statistic import OrderStatistic
+from pq.core.public_fit import fit_public
+from pq.private.columns.counts import Counts
+from pq.private.columns.door import SortedColumn
+from pq.private.columns.frames import count
+from pq.private.release import Release, release, simulate
+from pq.private.sequential import release_sequence
+from pq.truth.density import log_density, privacy_loss
+from pq.truth.evaluate import gap, log_psi, log_psi_harmonic, max_gap
 
 __all__ = [
     "Cauchy",

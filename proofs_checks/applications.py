@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import sympy
 
-from pq.bounds import learning as bounds
+from pq.core.bounds import learning as bounds
 from proofs_checks.laplace import stable_float
 from proofs_checks.learning import _prefix_nodes
 

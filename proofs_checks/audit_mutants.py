@@ -1,7 +1,7 @@
 """Mechanisms that claim epsilon-differential privacy and do not give it; an audit must find each of them.
 
 Every one differs from `pq.release` in a single respect that is known from published code, and offers its log density to
-`pq.audit.audit`.
+`pq.truth.audit.report.audit`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from pq.audit_density import TreeDensity
+from pq.truth.audit.density import TreeDensity
 
 
 class WholeData(TreeDensity):

@@ -222,7 +222,7 @@ def loss_bound(data_bound: float, scale_min: float, scale_max: float, separation
 
 def check_loss_bound(subject: Callable[[float, float, float, float], float] = loss_bound) -> str:
     """``eq:laplace-bound`` holds, also on the product box of gradient descent; the exact supremum is ours."""
-    from pq.bounds.learning import eq_laplace_bound
+    from pq.core.bounds.learning import eq_laplace_bound
 
     # Mass >= w phi/2 exp(-phi max|o - nu|) >= psi phi/2 exp(-2B phi); and on the box |z| <= B/scale_min + (B - h) phi.
     rng = np.random.default_rng(11)

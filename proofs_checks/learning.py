@@ -15,7 +15,7 @@ import sympy
 import z3
 from flint import arb
 
-from pq.bounds import learning as bounds
+from pq.core.bounds import learning as bounds
 from proofs_checks.laplace import prove
 
 F = Fraction

@@ -15,7 +15,7 @@ from typing import Any
 import mpmath
 import sympy
 
-from pq.bounds import learning as bounds
+from pq.core.bounds import learning as bounds
 from proofs_checks import applications, laplace, learning, location_scale
 
 F = Fraction

@@ -19,7 +19,7 @@ from flint import arb
 
 import pq
 from pq.bounds import c_p, lem_empirical_quantiles, thm_binary
-from pq.bounds import learning as bounds
+from pq.core.bounds import learning as bounds
 from proofs_checks import certified, online_steps, private_learning, public_steps, remarks, unsaid
 from proofs_checks.compounding import golden
 from proofs_checks.exact import Algorithm, Grid, log_ball

@@ -16,7 +16,7 @@ import z3
 from flint import arb
 
 from pq import learners
-from pq.learners.prefix import square_root_coefficients
+from pq.core.learners.prefix import square_root_coefficients
 from proofs_checks.tools import prove
 
 F = Fraction

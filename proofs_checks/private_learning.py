@@ -12,7 +12,7 @@ import numpy as np
 import sympy
 import z3
 
-from pq.bounds import learning as bounds
+from pq.core.bounds import learning as bounds
 from proofs_checks.laplace import prove
 from proofs_checks.learning import _delta, corrected_multiplier, printed_multiplier
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from pq.bounds import learning as bounds
+from pq.core.bounds import learning as bounds
 from pq.losses import laplace_interval
 from proofs_checks.learning import _prefix_nodes
 

@@ -1,4 +1,4 @@
-"""Data sets: some inside the package, some made up, some downloaded on request (Section 5).
+"""Data sets: some inside the package, some made up (Section 5); `pqlab.data` has those that must be downloaded.
 
 Inside the package, as tables of values and counts (`python -m pq.datasets.rebuild --check` compares them with their
 sources):
@@ -12,39 +12,20 @@ sources):
 
 Made up: `gaussian`, `synthetic`.
 
-Downloaded on first use into the data folder (`PQ_DATA`, see `pq.datasets.fetch`); the package holds none of them:
-
-- `goodreads`: ratings and pages of books by genre. UCSD Book Graph, for academic use only, not to be republished.
-- `citibike`: durations of trips in Jersey City by day, with the weather in Central Park. NYCBS Data Use Policy; the
-  weather, by NOAA, is in the public domain.
-- `bbc`: Flesch reading ease of comments on BBC articles in Reddit's worldnews. ConvoKit; no licence is stated.
-
-`goodreads11k` and `worldnews_weekly` read smaller files of the same kinds if those lie in the data folder.
-
 Every table and sequence tells its `provenance` and `licence`.
 """
 
-from pq.datasets.books import goodreads, goodreads11k
 from pq.datasets.embedded import adult, flights, movies
-from pq.datasets.fetch import DataUnavailableError
 from pq.datasets.generated import SyntheticSequence, gaussian, synthetic
 from pq.datasets.table import DatasetSequence, Table
-from pq.datasets.trips import citibike
-from pq.datasets.worldnews import bbc, worldnews_weekly
 
 __all__ = [
-    "DataUnavailableError",
     "DatasetSequence",
     "SyntheticSequence",
     "Table",
     "adult",
-    "bbc",
-    "citibike",
     "flights",
     "gaussian",
-    "goodreads",
-    "goodreads11k",
     "movies",
     "synthetic",
-    "worldnews_weekly",
 ]

@@ -1,0 +1,88 @@
+"""The `pq` command: each subcommand is a module of its own, registered as an entry point and imported when called."""
+
+from __future__ import annotations
+
+import ast
+from functools import cache
+from importlib.metadata import EntryPoint, entry_points, version
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import click
+
+
+@cache
+def commands() -> dict[str, EntryPoint]:
+    """The installed commands by name."""
+    return {entry.name: entry for entry in entry_points(group="pq.commands")}
+
+
+class LazyGroup(click.Group):
+    """A group whose commands are imported when they are needed; those of a checkout are listed where there is one."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return sorted(name for name, entry in commands().items() if _source(entry) is not None)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        entry = commands().get(cmd_name)
+        if entry is None:
+            return None
+        if _source(entry) is None:
+            raise refuse(f"{cmd_name} works on a checkout of the project only, and this is an installed package")
+        command: click.Command = entry.load()
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, _help_line(commands()[name])) for name in self.list_commands(ctx)])
+
+
+def _source(entry: EntryPoint) -> Path | None:
+    """The file of a command's module; None if it is not installed."""
+    package = entry.module.split(".")[0]
+    spec = find_spec(entry.module) if find_spec(package) is not None else None
+    return None if spec is None or spec.origin is None else Path(spec.origin)
+
+
+def _help_line(entry: EntryPoint) -> str:
+    """What the first sentence of the module's docstring says after the command's name, without importing it."""
+    source = _source(entry)
+    text = (ast.get_docstring(ast.parse(source.read_text(encoding="utf-8"))) if source else None) or ""
+    line = text.split("\n\n")[0].replace("\n", " ").partition(": ")[2]
+    return line[:1].upper() + line[1:]
+
+
+def project_folder() -> Path | None:
+    """The checkout that this package is installed from, if it is."""
+    root = Path(__file__).resolve().parents[2]
+    return root if (root / "proofs_checks").is_dir() else None
+
+
+def fresh_folder(base: Path, name: str) -> Path:
+    """Make and return `base/name-001`, or the first number after all that are there."""
+    base.mkdir(parents=True, exist_ok=True)
+    taken = [path.name[len(name) + 1 :] for path in base.iterdir() if path.name.startswith(f"{name}-")]
+    number = 1 + max((int(rest) for rest in taken if rest.isdecimal()), default=0)
+    while True:
+        folder = base / f"{name}-{number:03d}"
+        try:
+            folder.mkdir()
+        except FileExistsError:  # another run was quicker
+            number += 1
+        else:
+            return folder
+
+
+def refuse(message: Any) -> click.UsageError:
+    """An error for something that the caller gave wrong: exit code 2."""
+    return click.UsageError(str(message))
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(version("pq-quantiles"), prog_name="pq")
+def main() -> None:
+    """Private quantiles with the help of predictions.
+
+    Every release spends the epsilon that it is given; two releases of the same people's data spend the sum.
+    """

@@ -1,0 +1,1 @@
+"""The ring that sees no data: the verified mathematics."""

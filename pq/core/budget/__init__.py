@@ -1,0 +1,1 @@
+"""Budgets: an account of them, and how they add up."""

@@ -1,0 +1,121 @@
+"""Privacy of many releases about the same people: pure, and concentrated through bounded range (Section 5.3).
+
+Each mechanism of a plan that spends `epsilon_i` has more than `epsilon_i`-differential privacy: its privacy loss on any
+pair of neighbours lies in an interval of width `epsilon_i` (*bounded range*; Durfee and Rogers 2019), since the utility
+of every output moves by something between `-D` and `D` and the score is `epsilon_i / (2 D)` times the utility. A
+mechanism of range `epsilon_i` is `epsilon_i^2 / 8`-zCDP, by Hoeffding's lemma (Cesar and Rogers 2021), a quarter of
+what pure privacy alone gives. Such costs add up along a path of a plan and over releases, and a total of rho is
+(epsilon, delta)-differential privacy for every delta at the epsilon that `zcdp_epsilon` gives. For many releases that
+grows like a square root instead of linearly.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from fractions import Fraction
+from typing import Any
+
+from scipy import optimize
+
+from pq.core.exact import decimal_fraction
+from pq.core.plan import Plan
+
+
+def plan_zcdp(plan: Plan) -> Fraction:
+    """The zCDP cost rho of one release by a plan, in nats, exact: the largest sum of `epsilon_i^2 / 8` over a path.
+
+    Under "replace" two paths are touched below the root, at half the budget each; that costs no more. A record that
+    goes on to both sides of a tie with half its weight costs each side a quarter; that costs no more either. It is the
+    cost of a *record*: a person who owns up to k records, for whom the plan's epsilon was divided by k, pays at most
+    k^2 times that.
+    Raises `ValueError` for an infinite budget.
+
+    >>> import pq
+    >>> plan_zcdp(pq.plan([0.5], epsilon=1)), plan_zcdp(pq.plan([0.25, 0.5, 0.75], epsilon=1))
+    (Fraction(1, 8), Fraction(1, 16))
+    """
+    if not isinstance(plan.epsilon, Fraction):
+        raise ValueError("plan must have a finite budget")
+    return max(
+        sum((Fraction(node.epsilon) ** 2 / len(node.indices) / 8 for node in path), Fraction(0))
+        for path in plan.paths()
+    )
+
+
+def pure_total(epsilons: Iterable[Any]) -> Fraction:
+    """Total epsilon of releases about the same people under pure differential privacy: the sum, exact.
+
+    >>> pure_total([0.1] * 10)
+    Fraction(1, 1)
+    """
+    budgets = [decimal_fraction(epsilon, "epsilons") for epsilon in epsilons]
+    if any(budget < 0 for budget in budgets):
+        raise ValueError("epsilons must not be negative")
+    return sum(budgets, Fraction(0))
+
+
+def zcdp_delta(rho: float | Fraction, epsilon: float) -> float:
+    """The least delta that this conversion gives a rho-zCDP mechanism at `epsilon` (Canonne, Kamath and Steinke 2020).
+
+    rho: total cost in nats, positive. epsilon: at least 0. Returns delta in [0, 1]: the least over alpha > 1 of
+    `exp((alpha - 1)(alpha rho - epsilon)) / (alpha - 1) * (1 - 1 / alpha)^alpha`.
+
+    >>> round(zcdp_delta(0.1, 1.5), 8)
+    0.00035081
+    """
+    rho = _positive(rho, "rho")
+    if not epsilon >= 0:
+        raise ValueError(f"epsilon must not be negative, got {epsilon}")
+
+    def log_delta(log_excess: float) -> float:
+        excess = math.exp(log_excess)  # alpha - 1
+        alpha = 1.0 + excess
+        return excess * (alpha * rho - epsilon) - log_excess - alpha * math.log1p(1.0 / excess)
+
+    start = math.log(max((epsilon / rho - 1.0) / 2.0, 1e-3))  # where the exponential part is least
+    best = optimize.minimize_scalar(
+        log_delta, bounds=(start - 12.0, start + 12.0), method="bounded", options={"xatol": 1e-12}
+    )
+    return min(1.0, math.exp(min(float(best.fun), 0.0)))
+
+
+def zcdp_epsilon(rho: float | Fraction, delta: float) -> float:
+    """The least epsilon at which rho-zCDP is known to give (epsilon, delta)-differential privacy; see `zcdp_delta`.
+
+    rho: total cost in nats, positive. delta: in (0, 1). Returns epsilon, at most `rho + 2 sqrt(rho log(1 / delta))`.
+
+    >>> zcdp_epsilon(0.125, 1e-6) < 0.125 + 2 * (0.125 * math.log(1e6)) ** 0.5
+    True
+    """
+    rho = _positive(rho, "rho")
+    if not 0 < delta < 1:
+        raise ValueError(f"delta must lie strictly between 0 and 1, got {delta}")
+    most = rho + 2.0 * math.sqrt(rho * math.log(1.0 / delta))
+    if zcdp_delta(rho, 0.0) <= delta:
+        return 0.0
+    return float(optimize.brentq(lambda e: math.log(zcdp_delta(rho, e) / delta), 0.0, most, xtol=1e-13, rtol=1e-13))
+
+
+def releases_epsilon(plan: Plan, releases: int, delta: float) -> tuple[float, float]:
+    """Total epsilon of `releases` releases by one plan about the same people: (pure, concentrated at `delta`).
+
+    Either may be claimed; the smaller is better. Pure privacy has delta 0. Both are for people who own one record; with
+    `max_contributions` k the pure total is k times as large and the rho behind the other k^2 times.
+
+    >>> import pq
+    >>> pure, concentrated = releases_epsilon(pq.plan([0.5], epsilon=0.1), 365, delta=1e-6)
+    >>> round(pure, 3), round(concentrated, 3)
+    (36.5, 4.958)
+    """
+    if isinstance(releases, bool) or not isinstance(releases, int) or releases < 1:
+        raise ValueError(f"releases must be a positive integer, got {releases!r}")
+    rho = plan_zcdp(plan) * releases
+    return float(Fraction(plan.epsilon) * releases), zcdp_epsilon(rho, delta)
+
+
+def _positive(value: float | Fraction, name: str) -> float:
+    number = float(value)
+    if not 0 < number < math.inf:
+        raise ValueError(f"{name} must be positive and finite, got {value}")
+    return number

@@ -1,0 +1,123 @@
+"""Exact numbers at the door: quantiles, budgets and ranks as rationals (Section 3.1, `eq:gap`).
+
+A quantile of 0.29 means twenty-nine hundredths, not the nearest binary fraction, which is a little less: `floor(0.29 *
+100)` is 28 in binary floats and 29 here. The same holds for budgets: ten times 0.1 is one.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from decimal import Decimal
+from fractions import Fraction
+from numbers import Rational, Real
+from typing import Any, TypeAlias
+
+import numpy as np
+
+LARGEST_BUDGET = Fraction(10**300)
+
+Number: TypeAlias = "float | int | Fraction | Decimal"
+
+
+def decimal_fraction(value: Any, name: str) -> Fraction:
+    """The rational that a finite number's shortest decimal text denotes; exact types stay as they are.
+
+    Raises `TypeError` for what is no real number (text and booleans included), `ValueError` for NaN and infinities;
+    both name the argument.
+
+    >>> decimal_fraction(0.1, "epsilon")
+    Fraction(1, 10)
+    """
+    if type(value) is Fraction:
+        return value
+    if isinstance(value, np.ndarray) and value.ndim == 0:
+        value = value[()]
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (Real, Decimal)):
+        raise TypeError(f"{name} must be a real number, got {type(value).__name__}")
+    if isinstance(value, Rational):
+        return Fraction(int(value.numerator), int(value.denominator))
+    if not math.isfinite(value):
+        raise ValueError(f"{name} must be finite, got {value}")
+    return Fraction(str(value))
+
+
+def rank(q: Number, n: int) -> int:
+    """The target rank `floor(q n)` of a quantile, from the decimal value of `q` (`eq:gap`).
+
+    q: quantile in [0, 1]. n: number of records, at least 0. Raises `ValueError` or `TypeError` naming the argument.
+
+    >>> rank(0.29, 100), rank(0.57, 100)
+    (29, 57)
+    """
+    return math.floor(quantile_fraction(q, "q") * whole_number(n, "n"))
+
+
+def quantile_fraction(value: Any, name: str = "quantiles") -> Fraction:
+    """A quantile in [0, 1] as an exact rational; raises naming the argument."""
+    q = decimal_fraction(value, name)
+    if not 0 <= q.numerator <= q.denominator:
+        raise ValueError(f"{name} must lie in [0, 1], got {value}")
+    return q
+
+
+def quantile_fractions(quantiles: Any) -> tuple[Fraction, ...]:
+    """One quantile or a sequence of them as exact rationals in the caller's order.
+
+    >>> quantile_fractions([0.5, 0.25])
+    (Fraction(1, 2), Fraction(1, 4))
+    """
+    if isinstance(quantiles, (str, bytes, set, frozenset, dict)):
+        raise TypeError(f"quantiles must be a sequence of numbers in [0, 1], got {type(quantiles).__name__}")
+    if not isinstance(quantiles, Iterable) or (isinstance(quantiles, np.ndarray) and quantiles.ndim == 0):
+        quantiles = (quantiles,)
+    fractions = tuple(quantile_fraction(q) for q in quantiles)
+    if not fractions:
+        raise ValueError("quantiles must not be empty")
+    return fractions
+
+
+def budget_fraction(epsilon: Any, name: str = "epsilon") -> Fraction | float:
+    """A privacy budget: a positive rational, or infinity (for tests). Raises naming the argument."""
+    if isinstance(epsilon, np.ndarray) and epsilon.ndim == 0:
+        epsilon = epsilon[()]
+    if isinstance(epsilon, (float, np.floating, Decimal)) and epsilon == math.inf:
+        return math.inf
+    budget = decimal_fraction(epsilon, name)
+    if not 0 < budget <= LARGEST_BUDGET:
+        raise ValueError(f"{name} must be positive and at most {float(LARGEST_BUDGET):g}, or infinite, got {epsilon}")
+    return budget
+
+
+def whole_number(value: Any, name: str, least: int = 0) -> int:
+    """A whole number that is at least `least`; raises naming the argument.
+
+    >>> whole_number(4, "arity", least=2)
+    4
+    """
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, np.integer)):
+        raise TypeError(f"{name} must be an integer, got {type(value).__name__}")
+    if value < least:
+        raise ValueError(f"{name} must be at least {least}, got {value}")
+    return int(value)
+
+
+def float_below(value: Fraction | float) -> float:
+    """The largest float64 that is at most `value`: a budget is never rounded up."""
+    if isinstance(value, float):
+        return value
+    nearest = float(value)
+    return math.nextafter(nearest, -math.inf) if Fraction(nearest) > value else nearest
+
+
+def budget_text(epsilon: float) -> str:
+    """A budget as short text that is never less than the budget.
+
+    >>> budget_text(1.0), budget_text(0.1), budget_text(1.0000049)
+    ('1', '0.1', '1.000005')
+    """
+    for digits in range(6, 18):
+        text = f"{epsilon:.{digits}g}"
+        if float(text) >= epsilon:
+            return text
+    return repr(epsilon)

@@ -1,0 +1,284 @@
+"""Which quantile is estimated where, and with what budget: the tree of `alg:quantiles`, free of data (Section 3.2)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property, lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from pq.core.choices import Adjacency, Calibration, check_choice
+from pq.core.exact import Number, budget_fraction, decimal_fraction, quantile_fractions, whole_number
+from pq.core.sensitivity import rate, sensitivity
+from pq.core.tree import Node, build_tree
+
+LARGEST_POWER = 50  # the weights of the levels stay well inside the floats
+LARGEST_DENOMINATOR = 10**15  # a thousand times it is still an int64
+
+
+class PlanArrays(NamedTuple):
+    """A plan for compiled code.
+
+    nodes: (k, 5) first member, end, low, high and parent of each node, parents first; -1 for none. members: (m,)
+    quantiles of the nodes, one node after another. fractions: (m, 2) numerators and denominators of the relative
+    quantiles. rates: (1, m) nats per rank.
+    """
+
+    nodes: npt.NDArray[np.int64]
+    members: npt.NDArray[np.int64]
+    fractions: npt.NDArray[np.int64]
+    rates: npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The public part of a release: a tree over the quantiles, with exact budgets. Made by `pq.plan`; see there.
+
+    Arrays of length m follow the caller's order, repeats included; `lower` and `upper` index into that order (-1: no
+    bound).
+    """
+
+    quantiles: tuple[Fraction, ...]
+    epsilon: Fraction | float
+    adjacency: str
+    calibration: str
+    arity: int
+    budget_power: float
+    distinct: tuple[Fraction, ...] = field(repr=False)
+    positions: tuple[int, ...] = field(repr=False)  # of each quantile in `distinct`
+    root: Node = field(repr=False)
+
+    @cached_property
+    def nodes(self) -> tuple[Node, ...]:
+        """All nodes, parents before children."""
+        return tuple(self.root.walk())
+
+    @cached_property
+    def _node_of(self) -> dict[int, Node]:
+        return {i: node for node in self.nodes for i in node.indices}
+
+    @cached_property
+    def mechanisms(self) -> tuple[Share, ...]:
+        """What each distinct quantile's mechanism spends and how fast its weights fall, in the order of `distinct`."""
+        return tuple(self._mechanism(i) for i in range(len(self.distinct)))
+
+    @cached_property
+    def arrays(self) -> PlanArrays | None:
+        """The plan as arrays, for compiled code; None where a number has no place in them."""
+        members = [i for node in self.nodes for i in node.indices]
+        ends = np.cumsum([len(node.indices) for node in self.nodes]).tolist()
+        place = {id(child): k for k, node in enumerate(self.nodes) for child in node.children}
+        nodes = [
+            (end - len(node.indices), end, node.low, node.high, place.get(id(node), -1))
+            for node, end in zip(self.nodes, ends, strict=True)
+        ]
+        fractions = [(m.relative.numerator, m.relative.denominator) for m in self.mechanisms]
+        rates = [m.rate for m in self.mechanisms]
+        if max(denominator for _, denominator in fractions) > LARGEST_DENOMINATOR or math.isinf(max(rates)):
+            return None
+        integers = [_frozen(np.array(table, dtype=np.int64)) for table in (nodes, members, fractions)]
+        return PlanArrays(integers[0], integers[1], integers[2], _frozen(np.array([rates])))
+
+    def _mechanism(self, i: int) -> Share:
+        node = self._node_of[i]
+        low = self.distinct[node.low] if node.low >= 0 else Fraction(0)
+        high = self.distinct[node.high] if node.high >= 0 else Fraction(1)
+        relative = (self.distinct[i] - low) / (high - low)
+        epsilon_i = node.epsilon / len(node.indices)
+        bound = sensitivity(relative, node.depth, self.adjacency, self.calibration)
+        return Share(relative, epsilon_i, bound, rate(epsilon_i, bound))
+
+    @cached_property
+    def quantile_values(self) -> npt.NDArray[np.float64]:
+        """(m,) the quantiles as floats in the caller's order, read-only."""
+        return _frozen(np.array([float(q) for q in self.quantiles]))
+
+    def __getstate__(self) -> dict[str, Any]:
+        """The fields alone: what has been derived from them so far is nobody's business."""
+        return {name: vars(self)[name] for name in self.__dataclass_fields__}
+
+    @property
+    def depth(self) -> int:
+        """Number of levels, `ceil(log_arity(m + 1))`."""
+        return max(node.depth for node in self.nodes)
+
+    @cached_property
+    def depths(self) -> tuple[int, ...]:
+        """(m,) level of each quantile, 1 at the root."""
+        return tuple(self._node_of[p].depth for p in self.positions)
+
+    @cached_property
+    def epsilons(self) -> tuple[Fraction | float, ...]:
+        """(m,) budget that each quantile's mechanism spends, exact."""
+        return tuple(self.mechanisms[p].epsilon for p in self.positions)
+
+    @cached_property
+    def relative(self) -> tuple[Fraction, ...]:
+        """(m,) relative quantile of each within its node's interval, exact."""
+        return tuple(self.mechanisms[p].relative for p in self.positions)
+
+    @cached_property
+    def lower(self) -> tuple[int, ...]:
+        """(m,) caller's index of the ancestor whose estimate bounds each quantile below, or -1."""
+        return tuple(self._caller_index(self._node_of[p].low) for p in self.positions)
+
+    @cached_property
+    def upper(self) -> tuple[int, ...]:
+        """(m,) caller's index of the ancestor whose estimate bounds each quantile above, or -1."""
+        return tuple(self._caller_index(self._node_of[p].high) for p in self.positions)
+
+    def _caller_index(self, position: int) -> int:
+        return -1 if position < 0 else self.positions.index(position)
+
+    def paths(self) -> list[tuple[Node, ...]]:
+        """Every root-to-leaf path of nodes; the budgets of each sum to `epsilon`."""
+
+        def extend(path: tuple[Node, ...]) -> Iterator[tuple[Node, ...]]:
+            below = [child for child in path[-1].children if child is not None]
+            if not below:
+                yield path
+            for child in below:
+                yield from extend((*path, child))
+
+        return list(extend((self.root,)))
+
+    def __str__(self) -> str:
+        head = (
+            f"Plan: {len(self.quantiles)} quantiles, epsilon {_short(self.epsilon)}, {self.adjacency}, "
+            f"{self.calibration}, arity {self.arity}, {self.depth} levels"
+        )
+        rows = [("quantile", "depth", "relative", "epsilon", "below", "above")]
+        for j, q in enumerate(self.quantiles):
+            bounds = (self.lower[j], self.upper[j])
+            between = [_short(self.quantiles[b]) if b >= 0 else "-" for b in bounds]
+            rows.append(
+                (
+                    _short(q),
+                    str(self.depths[j]),
+                    _short(self.relative[j]),
+                    _short(self.epsilons[j]),
+                    between[0],
+                    between[1],
+                )
+            )
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        return "\n".join([head, *("  ".join(c.rjust(w) for c, w in zip(row, widths, strict=True)) for row in rows)])
+
+    def draw(self, ax: Any) -> None:
+        """Draw the tree on matplotlib axes: quantiles from left to right, levels downwards, budgets beside the dots.
+
+        Quantiles of one node are dots on one bar; each branch hangs on a quantile that bounds it.
+        """
+        place = [float(q) for q in self.distinct]
+        for node in self.nodes:
+            ends = [place[node.indices[0]], place[node.indices[-1]]]
+            ax.plot(ends, [-node.depth] * 2, color="0.7", linewidth=3, zorder=1)
+            for child in filter(None, node.children):
+                bound = child.low if child.low in node.indices else child.high
+                nearest = child.indices[0] if bound == child.low else child.indices[-1]
+                ax.plot([place[bound], place[nearest]], [-node.depth, -child.depth], color="0.7", zorder=1)
+        for i, q in enumerate(self.distinct):
+            level = -self._node_of[i].depth
+            ax.scatter([place[i]], [level], s=60, zorder=2, color="C0")
+            label = f"{_short(q)}\n$\\varepsilon_i$={float(self.mechanisms[i].epsilon):.3g}"
+            ax.annotate(label, (place[i], level), textcoords="offset points", xytext=(0, 8), ha="center", fontsize=7)
+        ax.set_xlim(0, 1)
+        ax.set_ylim(-self.depth - 0.5, 0)
+        ax.set_yticks([-level for level in range(1, self.depth + 1)], [str(k) for k in range(1, self.depth + 1)])
+        ax.set_xlabel("quantile")
+        ax.set_ylabel("level")
+
+
+def _frozen(array: Any) -> Any:
+    array.flags.writeable = False
+    return array
+
+
+@dataclass(frozen=True)
+class Share:
+    """One exponential mechanism of a plan: its relative quantile, budget, sensitivity and rate (nats per rank)."""
+
+    relative: Fraction
+    epsilon: Fraction | float
+    sensitivity: Fraction
+    rate: float
+
+
+def _short(value: Fraction | float) -> str:
+    """A rational as short text: a decimal where it is one of few digits, else numerator/denominator."""
+    if isinstance(value, float):
+        return str(value)
+    if Fraction(f"{float(value):.6g}") == value:
+        return f"{float(value):.6g}"
+    return str(value) if value.denominator < 1000 else f"{float(value):.6g}"
+
+
+def plan(
+    quantiles: Any,
+    *,
+    epsilon: Number | float,
+    adjacency: Adjacency = "add-remove",
+    calibration: Calibration = "sharp",
+    arity: int = 2,
+    budget_power: float = 0.0,
+) -> Plan:
+    """Lay quantiles out on the tree of `alg:quantiles` and share the budget among its levels; no data are involved.
+
+    quantiles: (m,) numbers in [0, 1], any order, repeats share one release. epsilon: total budget of the release,
+    positive or infinite. arity: branches of a node, at least 2; a node estimates up to `arity - 1` quantiles.
+    budget_power: levels are given budgets proportional to `depth ** -budget_power`, 0 to 50 (`thm:kary` suggests
+    about 1.5).
+
+    Returns a `Plan`. Raises `ValueError` or `TypeError` naming the argument. Guarantees that the budgets of every
+    root-to-leaf path sum to epsilon in exact arithmetic, for any m and arity.
+
+    >>> p = plan([0.25, 0.5, 0.75], epsilon=1)
+    >>> p.depth, [str(e) for e in p.epsilons], p.lower
+    (2, ['1/2', '1/2', '1/2'], (-1, -1, 1))
+    >>> plan([0.1], epsilon=0.5).epsilons
+    (Fraction(1, 2),)
+    """
+    check_choice(adjacency, Adjacency, "adjacency")
+    check_choice(calibration, Calibration, "calibration")
+    power = decimal_fraction(budget_power, "budget_power")
+    if not 0 <= power <= LARGEST_POWER:
+        raise ValueError(f"budget_power must lie between 0 and {LARGEST_POWER}, got {budget_power}")
+    branches = whole_number(arity, "arity", least=2)
+    return plan_for(quantile_fractions(quantiles), budget_fraction(epsilon), adjacency, calibration, branches, power)
+
+
+@lru_cache(maxsize=256)
+def plan_for(
+    quantiles: tuple[Fraction, ...],
+    budget: Fraction | float,
+    adjacency: str,
+    calibration: str,
+    arity: int,
+    power: Fraction,
+) -> Plan:
+    """The plan of checked arguments; kept, since many releases share one."""
+    distinct = tuple(sorted(set(quantiles)))
+    index = {q: i for i, q in enumerate(distinct)}
+    root = build_tree(0, len(distinct), -1, -1, 1, budget, arity, power)
+    assert root is not None
+    positions = tuple(index[q] for q in quantiles)
+    return Plan(quantiles, budget, adjacency, calibration, arity, float(power), distinct, positions, root)
+
+
+def kary_arity(m: int) -> int:
+    """The branching factor of `thm:kary-main`, `ceil(exp(sqrt(log 2 log(m + 1))))`.
+
+    m: number of quantiles, at least 1. Exact also at m + 1 = 2**(b * b), where the root is the whole number 2**b.
+
+    >>> [kary_arity(m) for m in (1, 9, 15, 99)]
+    [2, 4, 4, 6]
+    """
+    b = math.isqrt((m + 1).bit_length() - 1)
+    if m + 1 == 1 << b * b:
+        return 1 << b
+    return math.ceil(math.exp(math.sqrt(math.log(2) * math.log(m + 1))))

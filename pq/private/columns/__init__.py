@@ -1,0 +1,1 @@
+"""The one door through which records come in, whatever they are."""

@@ -1,0 +1,245 @@
+"""What a mechanism sees of a column at a node: cells of outputs that have the same records below (Section 3.1).
+
+A *column* is the whole of the data, a *view* its part in a node's interval. Both come in two kinds: `Points` releases
+real numbers, `Lattice` the multiples of a public step, to which the records are rounded too.
+
+A node holds the records strictly inside its interval. On a lattice an earlier output, which bounds the interval, may
+itself be the value of many records; a share of each of those goes on to the node on either side, as a record of that
+weight. The shares of a record sum to at most one, which keeps its total privacy loss within the budget of a path; see
+`pq.core.sensitivity`. Weights and ranks count whole parts of a record, of which a column's
+`unit` says how many there are, so that none is ever rounded.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from pq.core.grid import LATTICE_END, from_units, to_units
+from pq.private.columns.door import LARGEST, Array
+
+MOST_PARTS = 2**62  # of records in a column: sums stay integers; more records than that are not counted
+
+
+class View(Protocol):
+    """A node's records, of total weight `n` in parts of a record, as cells of outputs numbered from 0 to `last_cell`.
+
+    `cells` gives the edges (c + 1,) of cells first..last in the units of the data, and the smallest and largest rank
+    (c,) that their outputs stand for; `ends` are the outermost edges. `cell_at(rank)` is a cell such that all cells
+    before it are of ranks below, and all cells from the next but one on of ranks above. `ranks_of(o)` are the ranks of
+    one output.
+    """
+
+    @property
+    def n(self) -> int: ...
+    @property
+    def last_cell(self) -> int: ...
+    def cell_at(self, rank: float) -> int: ...
+    def cells(self, first: int, last: int, ends: tuple[float, float]) -> tuple[Array, Ranks, Ranks]: ...
+    def ranks_of(self, o: float) -> tuple[int, int]: ...
+
+
+class Column(Protocol):
+    """All records of a column, and its outputs in the column's own units.
+
+    `output` brings a value in the units of the data to the output that it becomes, `value` is its inverse, `edges_of`
+    the interval of values that become an output in [low, high].
+    """
+
+    @property
+    def step(self) -> Fraction | None: ...
+    @property
+    def unit(self) -> int: ...
+    def view(self, low: float, high: float, low_share: int, high_share: int) -> View: ...
+    def output(self, value: float) -> float: ...
+    def value(self, o: Any) -> Any: ...
+    def edges_of(self, low: float, high: float) -> tuple[float, float]: ...
+
+
+def _inside(values: Array, low: float, high: float) -> tuple[int, int]:
+    """Slice of the sorted values that lie strictly between two outputs."""
+    start = int(np.searchsorted(values, low, side="right"))
+    return start, max(start, int(np.searchsorted(values, high, side="left")))
+
+
+Ranks = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Points:
+    """A column whose outputs are real numbers: the cells are `(x_k, x_{k+1}]`, and ties make cells of no width.
+
+    values: (d,) in increasing order. before: (d + 1,) records before each value, and n; None if each is one record.
+    """
+
+    values: Array
+    before: Ranks | None = None
+    step: None = None
+    unit: int = 1
+
+    def view(self, low: float, high: float, low_share: int = 0, high_share: int = 0) -> PointsView:
+        start, stop = _inside(self.values, low, high)
+        if self.before is None:
+            return PointsView(self.values[start:stop])
+        return PointsView(self.values[start:stop], self.before[start : stop + 1] - self.before[start])
+
+    def output(self, value: float) -> float:
+        return value
+
+    def value(self, o: Any) -> Any:
+        return o
+
+    def edges_of(self, low: float, high: float) -> tuple[float, float]:
+        return low, high
+
+
+@dataclass(frozen=True)
+class PointsView:
+    """The records strictly inside a node's interval."""
+
+    values: Array
+    ranks: Ranks | None = None  # (d + 1,), None for 0..d
+
+    @property
+    def n(self) -> int:
+        return len(self.values) if self.ranks is None else int(self.ranks[-1])
+
+    @property
+    def last_cell(self) -> int:
+        return len(self.values)
+
+    def cell_at(self, rank: float) -> int:
+        if self.ranks is None:
+            return int(min(max(rank, 0.0), float(len(self.values))))
+        return max(0, int(np.searchsorted(self.ranks, rank, side="right")) - 1)
+
+    def cells(self, first: int, last: int, ends: tuple[float, float]) -> tuple[Array, Ranks, Ranks]:
+        edges = np.empty(last - first + 2)
+        left, right = int(first == 0), int(last == len(self.values))
+        edges[left : len(edges) - right] = self.values[first - 1 + left : last + 1 - right]
+        if left:
+            edges[0] = ends[0]
+        if right:
+            edges[-1] = ends[1]
+        if self.ranks is None:
+            ranks = np.arange(first, last + 1, dtype=np.int64)
+        else:
+            ranks = self.ranks[first : last + 1]
+        return edges, ranks, ranks
+
+    def ranks_of(self, o: float) -> tuple[int, int]:
+        k = np.searchsorted(self.values, o, side="left")
+        rank = int(k if self.ranks is None else self.ranks[k])
+        return rank, rank
+
+
+@dataclass(frozen=True)
+class Lattice:
+    """A column whose outputs are the multiples of a step; values and outputs are in units of the step."""
+
+    values: Array  # distinct
+    before: Ranks  # parts of records before each value, and of all
+    step: Fraction
+    unit: int = 1
+
+    @classmethod
+    def of(cls, values: Array, step: Fraction, before: Ranks | None = None, unit: int = 1) -> Lattice:
+        """Round sorted values to the nearest multiple of the step. before: see `Points`. unit: parts of a record."""
+        units = np.clip(np.rint(to_units(values, step)), -LATTICE_END, LATTICE_END)
+        is_first = np.empty(len(units), dtype=bool)
+        is_first[:1] = True
+        np.not_equal(units[1:], units[:-1], out=is_first[1:])
+        starts = np.flatnonzero(is_first)
+        firsts = np.append(starts, len(units))
+        records = firsts if before is None else before[firsts]
+        return cls(units[starts], np.minimum(records, MOST_PARTS // unit) * unit, step, unit)
+
+    def view(self, low: float, high: float, low_share: int, high_share: int) -> LatticeView:
+        if low == high:  # the output is decided; no record can matter
+            return LatticeView(np.empty(0), np.zeros(1, dtype=np.int64), self.step)
+        start, stop = _inside(self.values, low, high)
+        low_weight, high_weight = low_share * self._held(low), high_share * self._held(high)
+        low_held, high_held = low_weight > 0, high_weight > 0
+        first, last = start - low_held, stop + high_held
+        ranks = self.before[first : last + 1] - (self.before[start] - low_weight)
+        ranks[0] = 0
+        ranks[-1] = low_weight + int(self.before[stop] - self.before[start]) + high_weight
+        return LatticeView(self.values[first:last], ranks, self.step, low_held, high_held)
+
+    def _held(self, o: float) -> int:
+        """Number of records at an output."""
+        first, last = np.searchsorted(self.values, o, side="left"), np.searchsorted(self.values, o, side="right")
+        return int(self.before[last] - self.before[first]) // self.unit
+
+    def output(self, value: float) -> float:
+        return min(max(float(np.rint(to_units(value, self.step))), -LATTICE_END), LATTICE_END)
+
+    def value(self, o: Any) -> Any:
+        return np.clip(from_units(o, self.step) + 0.0, -LARGEST, LARGEST)  # one zero
+
+    def edges_of(self, low: float, high: float) -> tuple[float, float]:
+        lower = from_units(low - 0.5, self.step) if low > -LATTICE_END else -np.inf
+        return lower, from_units(high + 0.5, self.step) if high < LATTICE_END else np.inf
+
+
+@dataclass(frozen=True)
+class LatticeView:
+    """The values that a node's records hold, in units of the step, and the ranks of the gaps before, between and after
+    them.
+
+    The cells alternate: a run of multiples that no record holds, then one multiple that some do, and so on. A held
+    value stands for all ranks from the records below it to those at or below it.
+    """
+
+    values: Array  # (d,)
+    ranks: Ranks  # (d + 1,)
+    step: Fraction
+    low_held: bool = False  # whether the first value is the lower end of the interval
+    high_held: bool = False
+
+    @property
+    def n(self) -> int:
+        return int(self.ranks[-1])
+
+    @property
+    def last_cell(self) -> int:
+        return 2 * len(self.values)
+
+    def cell_at(self, rank: float) -> int:
+        return 2 * max(0, int(np.searchsorted(self.ranks, rank, side="right")) - 1)
+
+    def cells(self, first: int, last: int, ends: tuple[float, float]) -> tuple[Array, Ranks, Ranks]:
+        one, other = first // 2, (last + 1) // 2  # build runs one..other and the values held between them, then trim
+        held = self.values[one:other]
+        edges = np.empty(2 * len(held) + 2)
+        edges[1:-1:2] = held - 0.5
+        edges[2:-1:2] = held + 0.5
+        edges[0] = self.values[one - 1] + 0.5 if one > 0 else -np.inf
+        edges[-1] = self.values[other] - 0.5 if other < len(self.values) else np.inf
+        edges[np.abs(edges) > LATTICE_END] *= np.inf
+        edges = np.clip(from_units(edges, self.step), *ends)
+        low = np.repeat(self.ranks[one : other + 1], 2)[:-1]
+        high = low.copy()
+        high[1::2] = self.ranks[one + 1 : other + 1]
+        if self.low_held and one == 0:  # prior mass beyond the interval, if any, counts for the value on its end
+            edges[:2] = ends[0]
+        if self.high_held and other == len(self.values):
+            edges[-2:] = ends[1]
+        skip, keep = first - 2 * one, last - 2 * one + 1
+        return edges[skip : keep + 1], low[skip:keep], high[skip:keep]
+
+    def multiples(self, cell: int) -> tuple[float, float]:
+        """The first and the last output of a cell, infinite where only the interval ends it."""
+        j, held = divmod(cell, 2)
+        if held:
+            return float(self.values[j]), float(self.values[j])
+        first = self.values[j - 1] + 1.0 if j > 0 else -np.inf
+        return float(first), float(self.values[j] - 1.0) if j < len(self.values) else np.inf
+
+    def ranks_of(self, o: float) -> tuple[int, int]:
+        first, last = np.searchsorted(self.values, o, side="left"), np.searchsorted(self.values, o, side="right")
+        return int(self.ranks[first]), int(self.ranks[last])

@@ -1,0 +1,97 @@
+"""A column as the number of records at each value: all that quantiles need to know of it (Section 3.1).
+
+Private ring. Odd values and counts are dealt with record by record, as in `pq.private.columns.door`, and never raise.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from pq.private.columns.door import LARGEST, Array, as_floats
+
+IntArray = npt.NDArray[np.int64]
+MOST = 2.0**53  # records that a column may hold; beyond, float64 does not tell one more
+
+
+@dataclass(frozen=True, eq=False, repr=False, init=False)
+class Counts:
+    """The records of a sensitive column by value; made by `pq.count`, or from values and counts of any kind and order.
+
+    values: (d,) numbers; repeats are added up, infinities count as the largest finite numbers, and what is no number
+        counts as missing. counts: (d,) records at each; a fraction counts as its whole part, and a count that is
+        negative or no number as zero. missing: further records that are no number; `placed` says where they count.
+
+    Afterwards `values` are distinct, finite, in increasing order, `counts` are positive, and both are read-only. Raises
+    `TypeError` or `ValueError` for what is no column of numbers or for columns of two lengths.
+
+    >>> ages = Counts([30.0, 25.0, 30.0, float("nan")], [2, 1, 3, 4])
+    >>> ages.values.tolist(), ages.counts.tolist(), ages.missing
+    ([25.0, 30.0], [1, 5], 4)
+    """
+
+    values: Array
+    counts: IntArray
+    missing: int
+
+    def __init__(self, values: Any, counts: Any, missing: int = 0) -> None:
+        numbers, held = _floats(values, "values"), _whole(_floats(counts, "counts"))
+        if len(numbers) != len(held):
+            raise ValueError(f"counts must be one for each of the values, got {len(held)} for {len(numbers)}")
+        unknown = np.isnan(numbers)
+        unheld = min(float(missing) + float(np.sum(held[unknown])), MOST)
+        kept = ~unknown & (held > 0)
+        distinct, records = _merged(np.clip(numbers[kept], -LARGEST, LARGEST) + 0.0, held[kept])  # one zero
+        distinct.flags.writeable = records.flags.writeable = False
+        for name, fact in (("values", distinct), ("counts", records), ("missing", int(unheld))):
+            object.__setattr__(self, name, fact)
+
+    def __repr__(self) -> str:
+        return "<Counts of a sensitive column>"
+
+    @cached_property
+    def before(self) -> IntArray:
+        """(d + 1,) records before each value, and all of them; see `pq.private.columns.cells.Points`."""
+        return np.concatenate([[0], np.cumsum(self.counts)])
+
+    def placed(self, on_nan: str) -> Counts:
+        """The same records, the missing ones dropped or counted at the lowest or the highest number, as in `release`.
+
+        >>> Counts([1.0], [2], missing=3).placed("highest").counts.tolist()
+        [2, 3]
+        """
+        if not self.missing:
+            return self
+        if on_nan == "drop":
+            return Counts(self.values, self.counts)
+        end = -LARGEST if on_nan == "lowest" else LARGEST
+        return Counts(np.append(self.values, end), np.append(self.counts, self.missing))
+
+
+def _floats(column: Any, name: str) -> Array:
+    try:
+        return as_floats(column)
+    except (TypeError, ValueError) as error:
+        raise type(error)(str(error).replace("x must", f"{name} must", 1)) from None
+
+
+def _whole(counts: Array) -> Array:
+    """Each count as a whole number from 0 to `MOST`."""
+    with np.errstate(all="ignore"):
+        return np.floor(np.clip(np.nan_to_num(counts, nan=0.0, posinf=MOST, neginf=0.0), 0.0, MOST))
+
+
+def _merged(values: Array, counts: Array) -> tuple[Array, IntArray]:
+    """Distinct values in increasing order and the sums of their counts, none of more records than `MOST` in all."""
+    if not np.all(values[1:] > values[:-1]):
+        order = np.argsort(values, kind="stable")
+        values, counts = values[order], counts[order]
+    is_last = np.append(values[1:] != values[:-1], True)[: len(values)]
+    reached = np.minimum(np.cumsum(counts)[is_last], MOST)
+    records = np.diff(reached, prepend=0.0).astype(np.int64)
+    held = records > 0
+    return values[is_last][held], records[held]

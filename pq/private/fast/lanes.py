@@ -1,0 +1,86 @@
+"""Many releases at once from the compiled walk: arrays in, arrays out (`alg:quantiles`)."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from functools import cache
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from pq.core.plan import PlanArrays
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+NO_COUNTS = np.empty(0, dtype=np.int64)
+REAL = np.zeros(4)  # outputs are real numbers
+
+
+def lattice_of(step: Fraction | None, unit: int, halves: bool) -> FloatArray:
+    """What `run` takes as a lattice: see `pq.private.fast.walk.walk_lanes`."""
+    return REAL if step is None else np.array([step.numerator, step.denominator, unit, halves], dtype=np.float64)
+
+
+PLAIN = 0x101  # numpy's flags C_CONTIGUOUS and ALIGNED
+
+
+def _plain(array: Any) -> Any:
+    """The array as compiled code wants it: a caller's may be a subclass, have strides, or lie askew in memory."""
+    if type(array) is np.ndarray and array.flags.num & PLAIN == PLAIN:
+        return array
+    return np.array(array, order="C")
+
+
+@cache
+def _walk() -> Any:
+    from pq.private.fast.walk import walk_lanes  # brings the compiler: half a second, once
+
+    return walk_lanes
+
+
+def run(
+    plan: PlanArrays,
+    floored: bool,
+    edge: bool,
+    columns: FloatArray,
+    sizes: IntArray,
+    parts: FloatArray,
+    counts: IntArray,
+    uniforms: FloatArray,
+    *,
+    before: IntArray | None = None,
+    lattice: FloatArray = REAL,
+    rates: FloatArray | None = None,
+) -> FloatArray:
+    """Outputs (lanes, m) of the distinct quantiles; a lane beyond the range of the compiled formulas is NaN throughout.
+
+    floored: whether targets are; edge: whether priors are adapted to edges.
+    columns: (c, n) sorted records padded at the end, sizes: (c,) how many count, before: see
+    `pq.private.columns.cells.Points`. lattice: (3,) see `pq.private.fast.walk.walk_lanes`; columns and outputs are then
+    in steps. parts, counts: (p, m or 1, width, 4) and (p, m or 1) from `pq.private.fast.encode`. uniforms: (lanes, m,
+    2) strictly inside (0, 1). rates: (r, m) in the place of the plan's. A lane takes column, priors and rates in turn,
+    by its number modulo c, p, and r.
+    """
+    lanes, m = uniforms.shape[:2]
+    if parts.shape[:2] != counts.shape or parts.shape[1] not in (1, m) or len(sizes) != len(columns):
+        raise ValueError("parts and counts, columns and sizes must agree")  # the compiled code does not look
+    out = np.empty((lanes, m))
+    _walk()(
+        _plain(columns),
+        sizes,
+        NO_COUNTS if before is None else before,
+        plan.nodes,
+        plan.members,
+        plan.fractions,
+        floored,
+        edge,
+        lattice,
+        plan.rates if rates is None else _plain(rates),
+        _plain(parts),
+        counts,
+        _plain(uniforms),
+        out,
+    )
+    return out

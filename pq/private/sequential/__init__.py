@@ -1,0 +1,23 @@
+"""Sequential release: the quantiles of one data set after another, with priors learnt on the way (Section 5.3, C.3).
+
+`Predictor`s say where the next quantiles may be; `release_sequence` runs one along a sequence of data sets.
+"""
+
+from pq.private.sequential.learned import DPLearned, NonPrivate, PubProx
+from pq.private.sequential.loop import Guarantee, Releases, Session, release_sequence
+from pq.private.sequential.predictors import Predictor, PrivatePredictor, PubPrev, Standardise, Static
+
+__all__ = [
+    "DPLearned",
+    "Guarantee",
+    "NonPrivate",
+    "Predictor",
+    "PrivatePredictor",
+    "PubPrev",
+    "PubProx",
+    "Releases",
+    "Session",
+    "Standardise",
+    "Static",
+    "release_sequence",
+]

@@ -1,0 +1,315 @@
+"""Predictors that learn Laplace priors whose locations are linear in public features (Section 5.3, `thm:sequential`).
+
+The prior of quantile i has location `<v_i, f> / phi_i` and scale `1 / phi_i`, in units of the guessed scale around the
+guessed location; the loss of a quantile is minus the log mass of an interval, convex in v and phi. What differs is the
+interval: around the released value (PubProx), or the true one, of which DPLearned sees a private and NonPrivate the
+exact gradient. COCOB minimises each quantile's loss on its own. DP-FTRL minimises the log of the sum of their
+exponentials, as in the theorem: its gradient, as a whole, is no longer than that of a single quantile.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from pq.core.choices import OnNan
+from pq.core.exact import budget_fraction
+from pq.core.learners import COCOB, DPFTRL, private_noise_std
+from pq.core.learners.gradient import steady
+from pq.core.losses import laplace_interval_fast
+from pq.private.columns.door import sorted_values
+from pq.private.sequential.predictors import FloatArray, LaplacePredictor, PrivatePredictor, Standardise
+
+_SHARPEST = 4.0  # a scale of a quarter of the resolution puts 86% of the prior on one value of the data
+_FARTHEST = 1e9  # guessed scales: what is farther from the guess counts as that far
+_LEAST_SHARE = 1e-30  # of a quantile in the loss; less tells nothing, and its square would underflow
+_WIDEST = 100.0  # guessed scales: no learnt prior is wider
+
+
+class LinearPredictor(LaplacePredictor):
+    """Laplace priors with locations linear in the features, and the loss that they are learnt from.
+
+    resolution: public resolution of the data in their unit, positive: narrower intervals are widened to it, and no
+    prior's scale is below a quarter of it. dimension: number d of features. standardise: public constants for them.
+    """
+
+    joint: ClassVar[bool]  # whether the loss is the log of the sum of exponentials, or simply the sum
+
+    def __init__(
+        self,
+        quantiles: Any,
+        *,
+        resolution: float,
+        dimension: int,
+        standardise: Standardise | None = None,
+        **options: Any,
+    ) -> None:
+        super().__init__(quantiles, **options)
+        if not (resolution > 0 and math.isfinite(resolution)):
+            raise ValueError(f"resolution must be positive and finite, got {resolution}")
+        if dimension < 0:
+            raise ValueError(f"dimension must not be negative, got {dimension}")
+        self.resolution, self.dimension = float(resolution), int(dimension)
+        self.standardise = Standardise() if standardise is None else standardise
+        self.width = self.resolution / self.scale  # (m,) in guessed scales
+        self.phi_range = np.full(self.m, 1.0 / _WIDEST), np.maximum(_SHARPEST / self.width, 1.0)
+
+    def known(self, features: npt.ArrayLike) -> FloatArray:
+        """Standardised features with the constant, (d + 1,), or (copies, d + 1) if each copy has its own."""
+        known = self.standardise(np.reshape(features, (-1,)) if self.copies is None else features)
+        if known.shape[-1] != self.dimension + 1 or known.shape[:-1] not in ((), (self.copies,)):
+            raise ValueError(f"features must be {self.dimension} numbers, got shape {np.shape(features)}")
+        return known
+
+    def parameters(self) -> tuple[FloatArray, FloatArray]:
+        """The current v (..., m, d + 1) and phi (..., m)."""
+        raise NotImplementedError
+
+    def laplaces(self, features: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
+        """Locations and scales for the day with these features. Raises `ValueError` naming features."""
+        maps, phi = self.parameters()
+        theta = _inner(maps, self.known(features))
+        centre = np.minimum(np.maximum(theta / phi, -_FARTHEST), _FARTHEST)
+        return self.loc + self.scale * centre, self.scale / phi
+
+    def gradients(self, features: npt.ArrayLike, lower: FloatArray, upper: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Gradient of the loss on intervals (..., m) in the unit of the data, by v (..., m, d + 1) and phi (..., m)."""
+        maps, phi = self.parameters()
+        known = self.known(features)
+        with np.errstate(all="ignore"):
+            low, high = (lower - self.loc) / self.scale, (upper - self.loc) / self.scale
+            width = high - low
+            narrow = ~(width >= self.width)
+            if narrow.any():
+                middle = 0.5 * (low + high)
+                low = np.where(narrow, middle - 0.5 * self.width, low)
+                high = np.where(narrow, middle + 0.5 * self.width, high)
+                width = np.where(narrow, self.width, width)
+            losses, d_theta, d_phi = laplace_interval_fast(_inner(maps, known), phi, low, high, width)
+            if not self.joint:
+                return d_theta[..., None] * known[..., None, :], d_phi
+            share = np.exp(losses - losses.max(axis=-1, keepdims=True))  # finite: widened intervals
+            share /= share.sum(axis=-1, keepdims=True)
+            share = np.where(share > _LEAST_SHARE, share, 0.0)
+        by_map = (share * d_theta)[..., None] * known[..., None, :]
+        return by_map, share * d_phi
+
+
+def _inner(maps: FloatArray, known: FloatArray) -> FloatArray:
+    """<v_i, f> for each quantile, (..., m)."""
+    return np.asarray(np.matmul(maps, known[..., None])[..., 0])
+
+
+def optimal_interval(x: Any, quantiles: tuple[Fraction, ...], on_nan: str = "drop") -> tuple[FloatArray, FloatArray]:
+    """Ends (m,) of the interval from the record of rank `floor(q n)` to the next, of each quantile: private numbers.
+
+    >>> optimal_interval([3.0, 1.0, 2.0], (Fraction(1, 2),))
+    (array([1.]), array([2.]))
+    """
+    ends = np.concatenate([[-np.inf], sorted_values(x, on_nan), [np.inf]])
+    n = len(ends) - 2
+    ranks = np.array([q.numerator * n // q.denominator for q in quantiles])
+    return ends[ranks], ends[ranks + 1]
+
+
+class _CoinLearner(LinearPredictor):
+    """Learning by COCOB, for each quantile on its own: one learner keeps the coordinates of all apart.
+
+    With the joint loss the worst quantile would get all the attention, and at small budgets that is the one whose
+    release was a freak; the errors of both PubProx and NonPrivate are larger then.
+    """
+
+    joint = False
+
+    def __init__(self, quantiles: Any, **options: Any) -> None:
+        super().__init__(quantiles, **options)
+        shape = (*self.shape, self.dimension + 2)
+        start, low, high = np.zeros(shape), np.full(shape, -_FARTHEST), np.full(shape, _FARTHEST)
+        start[..., -1], low[..., -1], high[..., -1] = 1.0, *self.phi_range
+        self._learner = COCOB(start, lower=low, upper=high)
+
+    def parameters(self) -> tuple[FloatArray, FloatArray]:
+        point = self._learner.point
+        return point[..., :-1], point[..., -1]
+
+    def _descend(self, features: npt.ArrayLike, lower: FloatArray, upper: FloatArray) -> None:
+        by_map, by_phi = self.gradients(features, lower, upper)
+        self._learner.update(steady(np.concatenate([by_map, by_phi[..., None]], axis=-1)))
+
+
+class PubProx(_CoinLearner):
+    """Learns by COCOB from proxy losses: the interval of the public resolution's width around each released value.
+
+    Paper: PubProx, Section 5.3. quantiles: (m,). loc, scale: guesses of the quantiles and of their spread, numbers or
+    (m,), in the unit of the data: the first priors. resolution: public resolution of the data (the radius is half of
+    it). dimension: number of features; standardise: public constants for them. robust: prior mixed in with
+    `robust_weight`, None for none. copies: see `LaplacePredictor`. Raises `TypeError` or `ValueError` naming the
+    argument. It sees released values only, so it costs no privacy.
+
+    >>> predictor = PubProx([0.5], loc=0.0, scale=1.0, resolution=0.1, dimension=1)
+    >>> for day in range(1000):
+    ...     predictor.observe([day % 2], [5.0 + day % 2])
+    >>> prior, = predictor.priors([1])
+    >>> abs(prior.loc - 6) < 1 and prior.scale < 1
+    True
+    """
+
+    def observe(self, features: npt.ArrayLike, released: npt.ArrayLike) -> None:
+        """One step on the proxy loss of the released values."""
+        values = self._released(released)
+        self._descend(features, values - 0.5 * self.resolution, values + 0.5 * self.resolution)
+
+
+class NonPrivate(_CoinLearner, PrivatePredictor):
+    """Learns by COCOB from the true losses: for comparison only, it protects nobody (Section 5.3, Fig. `timeplots`).
+
+    Parameters as for `PubProx`, and on_nan as for `pq.release`. Its `epsilon` is infinite, and so is that of every
+    release made with its priors.
+
+    >>> NonPrivate([0.5], loc=0.0, scale=1.0, resolution=0.1, dimension=0).epsilon
+    inf
+    """
+
+    epsilon = math.inf
+    delta = 0.0
+
+    def __init__(self, quantiles: Any, *, on_nan: OnNan = "drop", **options: Any) -> None:
+        super().__init__(quantiles, **options)
+        self._on_nan = on_nan
+
+    def observe(self, features: npt.ArrayLike, released: npt.ArrayLike) -> None:
+        """Nothing: it knows better."""
+
+    def learn(self, features: npt.ArrayLike, x: Any) -> None:
+        """One step on the true loss of the records."""
+        self.learn_intervals(features, *optimal_interval(x, self.quantiles, self._on_nan))
+
+    def learn_intervals(self, features: npt.ArrayLike, lower: FloatArray, upper: FloatArray) -> None:
+        """One step on the true loss, of intervals (..., m) that are known already; for experiments."""
+        self._descend(features, lower, upper)
+
+
+class DPLearned(LinearPredictor, PrivatePredictor):
+    """Learns privately from the true losses by two runs of DP-FTRL, one on v and one on phi (`thm:sequential`).
+
+    quantiles, loc, scale, resolution, dimension, standardise, robust, copies: as for `PubProx`.
+    steps: planned number T of data sets; a `learn` more raises `StepsExceeded` before it looks.
+    epsilon, delta: budget of the learning, positive: all priors of all days together are (epsilon, delta)-private for
+        a person whose records are all in one data set, whatever they are and however many (whole data sets may be
+        swapped). It comes on top of what the releases cost.
+    map_share: part of both budgets that goes to the run on v; the rest goes to phi.
+    step: step sizes of the runs on v and on phi, in guessed scales. clip: bounds on the Euclidean norms of the two
+        gradients, enforced by shortening; the sensitivity is twice that.
+    reach: box for every coordinate of v. mechanism: "tree", "tree-refined" or "square-root" (least noise).
+    on_nan: as for `pq.release`. rng: source of the noise, or a seed for tests.
+
+    Raises `TypeError` or `ValueError` naming the argument.
+
+    >>> predictor = DPLearned([0.5], loc=0.0, scale=1.0, resolution=0.1, dimension=2, steps=100, epsilon=1.0,
+    ...                       delta=1e-6)
+    >>> predictor.epsilons
+    (Fraction(1, 2), Fraction(1, 2))
+    """
+
+    joint = True
+
+    def __init__(
+        self,
+        quantiles: Any,
+        *,
+        steps: int,
+        epsilon: Any,
+        delta: float,
+        map_share: Any = Fraction(1, 2),
+        step: tuple[float, float] = (0.01, 0.01),
+        clip: tuple[float, float] = (1.0, 1.0),
+        reach: float = 100.0,
+        mechanism: str = "square-root",
+        on_nan: OnNan = "drop",
+        rng: Any = None,
+        **options: Any,
+    ) -> None:
+        super().__init__(quantiles, **options)
+        if len(set(self.quantiles)) < self.m:
+            raise ValueError("quantiles must differ: each learns with noise of its own")
+        self.epsilon, self.delta = budget_fraction(epsilon), float(delta)
+        share = budget_fraction(map_share, "map_share")
+        if not isinstance(self.epsilon, Fraction):
+            raise ValueError("epsilon must be finite")
+        if not isinstance(share, Fraction) or share >= 1:
+            raise ValueError(f"map_share must lie strictly between 0 and 1, got {map_share}")
+        if min(clip) <= 0:
+            raise ValueError("clip must be positive")
+        self.epsilons = self.epsilon * share, self.epsilon * (1 - share)
+        self.deltas = self.delta * float(share), self.delta * float(1 - share)
+        self.clip, self.steps, self.mechanism, self._on_nan = tuple(clip), steps, mechanism, on_nan
+        self._streams = np.random.default_rng(rng).spawn(2)
+        starts = np.zeros((*self.shape, self.dimension + 1)), np.ones(self.shape)
+        boxes: tuple[tuple[Any, Any], ...] = (-float(reach), float(reach)), self.phi_range
+        self._runs = tuple(
+            DPFTRL(
+                start,
+                steps=steps,
+                step=eta,
+                noise_std=self._noise(part),
+                rng=stream,
+                lower=box[0],
+                upper=box[1],
+                mechanism=mechanism,
+                clip=None if self.copies else bound,
+            )
+            for part, (start, eta, bound, box, stream) in enumerate(
+                zip(starts, step, clip, boxes, self._streams, strict=True)
+            )
+        )
+
+    def _noise(self, part: int) -> float:
+        """Standard deviation of the noise of a run; two clipped gradients differ by at most twice the bound."""
+        return private_noise_std(
+            self.steps,
+            epsilon=float(self.epsilons[part]) * (1.0 - 1e-12),
+            delta=self.deltas[part] * (1.0 - 1e-12),
+            gradient_sensitivity=2.0 * self.clip[part],
+            mechanism=self.mechanism,
+        )
+
+    def parameters(self) -> tuple[FloatArray, FloatArray]:
+        return self._runs[0].point, self._runs[1].point
+
+    def observe(self, features: npt.ArrayLike, released: npt.ArrayLike) -> None:
+        """Nothing: it learns from the losses."""
+
+    def renew(self, rng: np.random.Generator) -> None:
+        """Noise that was drawn stays; the rest will come from streams of this one."""
+        for stream in self._streams:  # the runs hold the same stream objects
+            seeds = rng.integers(2**32, size=8, dtype=np.uint32)
+            stream.bit_generator.state = np.random.PCG64(np.random.SeedSequence(seeds.tolist())).state
+
+    def learn(self, features: npt.ArrayLike, x: Any) -> None:
+        """One private step of both runs on the loss of the records; an empty data set is a step like any other."""
+        self.learn_intervals(features, *optimal_interval(x, self.quantiles, self._on_nan))
+
+    def learn_intervals(self, features: npt.ArrayLike, lower: FloatArray, upper: FloatArray) -> None:
+        """One private step, on the loss of intervals (..., m) that are known already; for experiments."""
+        self.used = True
+        for run, gradient, bound in zip(self._runs, self.gradients(features, lower, upper), self.clip, strict=True):
+            run.update(gradient if self.copies is None else shorten(gradient, bound, 1))  # alone it clips by itself
+
+
+def shorten(gradient: FloatArray, bound: float, batch: int = 0) -> FloatArray:
+    """Gradients no longer than the bound in Euclidean norm over all but the first `batch` axes; not finite counts as 0.
+
+    >>> shorten(np.array([3.0, 4.0]), 1.0)
+    array([0.6, 0.8])
+    """
+    finite = np.where(np.isfinite(gradient), gradient, 0.0)
+    axes = tuple(range(batch, finite.ndim))
+    with np.errstate(all="ignore"):
+        largest = np.max(np.abs(finite), axis=axes, keepdims=True, initial=0.0)
+        unit = np.where(largest > 0, largest, 1.0)
+        norm = largest * np.sqrt(np.sum((finite / unit) ** 2, axis=axes, keepdims=True))
+        return np.where(norm > bound, finite * (bound / np.where(norm > 0, norm, 1.0)), finite)

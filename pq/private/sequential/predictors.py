@@ -1,0 +1,222 @@
+"""What a predictor is, and the two that learn nothing: fixed priors, and priors around the last release (Section 5.3).
+
+A predictor gives one prior for each quantile from public features and from what was released before. It never sees
+records, unless it says so by its class: only a `PrivatePredictor` is shown the data, through a method of its own.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from pq.core.exact import quantile_fractions
+from pq.core.priors.families import Laplace, Mixture, Prior
+
+FloatArray = npt.NDArray[np.float64]
+
+ROBUST_WEIGHT = 0.1
+
+
+class Predictor(ABC):
+    """Public predictions for a sequence of releases: `priors`, then `observe` what was released, day after day.
+
+    m: number of quantiles, in the order in which they are released.
+    """
+
+    private: ClassVar[bool] = False  # whether it must be shown the records; see `PrivatePredictor`
+    m: int
+
+    @abstractmethod
+    def priors(self, features: npt.ArrayLike) -> list[Prior]:
+        """The m priors of the day with these public features (d,); it changes nothing."""
+
+    @abstractmethod
+    def observe(self, features: npt.ArrayLike, released: npt.ArrayLike) -> None:
+        """Take note of the values (m,) released on that day: the only thing that it learns about the day's data."""
+
+    def renew(self, rng: np.random.Generator) -> None:  # noqa: B027 - most predictors draw nothing
+        """Draw what noise is still to come from streams of this one, after a saved state has been read."""
+
+
+class PrivatePredictor(Predictor):
+    """A predictor that is shown the records themselves and so must pay for what its priors tell about them.
+
+    epsilon, delta: what all its priors together cost a person whose records are in one data set only; infinite for one
+    that protects nobody. used: whether it holds noise that belongs to data sets that it has learnt from.
+    """
+
+    private = True
+    used: bool = False
+    epsilon: Fraction | float
+    delta: float
+
+    @abstractmethod
+    def learn(self, features: npt.ArrayLike, x: Any) -> None:
+        """Take note of the records x (n,) of the day, after its release."""
+
+
+@dataclass(frozen=True)
+class Standardise:
+    """Features less a centre, divided by a scale, and a constant one: all public numbers, fixed before the first day.
+
+    centre, scale: numbers, or (d,), in the unit of each feature; scale positive. They must not come from private data.
+
+    >>> Standardise(50.0, 10.0)([70.0])
+    array([2., 1.])
+    """
+
+    centre: Any = 0.0
+    scale: Any = 1.0
+
+    def __post_init__(self) -> None:
+        for name in ("centre", "scale"):
+            values = np.atleast_1d(np.asarray(getattr(self, name), dtype=np.float64))
+            if values.ndim != 1 or not np.all(np.isfinite(values)):
+                raise ValueError(f"{name} must be a finite number, or one for each feature")
+            object.__setattr__(self, name, tuple(values.tolist()))
+        if min(self.scale) <= 0:
+            raise ValueError("scale must be positive")
+        object.__setattr__(self, "_arrays", (np.array(self.centre), np.array(self.scale)))
+
+    def __call__(self, features: npt.ArrayLike) -> FloatArray:
+        """The features (..., d) as (..., d + 1). Raises `ValueError` naming features."""
+        raw = np.atleast_1d(np.asarray(features, dtype=np.float64))
+        if not np.isfinite(raw).all():
+            raise ValueError("features must be finite")
+        centre, scale = self._arrays  # type: ignore[attr-defined]
+        known = np.ones((*raw.shape[:-1], raw.shape[-1] + 1))
+        try:
+            known[..., :-1] = (raw - centre) / scale
+        except ValueError:
+            raise ValueError(f"features must be {len(self.centre)} numbers, got {raw.shape[-1]}") from None
+        return known
+
+
+class Static(Predictor):
+    """The same priors every day: Uniform, Cauchy, half-Cauchy, or any other (Section 5.3's baselines).
+
+    priors: one prior for all quantiles or a sequence of one for each. quantiles: (m,), as they will be released.
+    Raises `TypeError` or `ValueError` naming the argument.
+
+    >>> import pq
+    >>> Static(pq.Cauchy(0, 1), [0.25, 0.75]).priors([1.0])
+    [Cauchy(loc=0.0, scale=1.0), Cauchy(loc=0.0, scale=1.0)]
+    """
+
+    def __init__(self, priors: Prior | Sequence[Prior], quantiles: Any) -> None:
+        self.m = len(quantile_fractions(quantiles))
+        self._priors = [priors] * self.m if isinstance(priors, Prior) else list(priors)
+        if not all(isinstance(prior, Prior) for prior in self._priors):
+            raise TypeError("priors must be a prior or a sequence of priors")
+        if len(self._priors) != self.m:
+            raise ValueError(f"priors must be one prior or one per quantile: got {len(self._priors)} for {self.m}")
+
+    def priors(self, features: npt.ArrayLike) -> list[Prior]:
+        """The priors given at the start, whatever the features."""
+        return list(self._priors)
+
+    def observe(self, features: npt.ArrayLike, released: npt.ArrayLike) -> None:
+        """Nothing changes."""
+
+
+class LaplacePredictor(Predictor):
+    """What the predictors with Laplace priors share: guesses, the robust prior that is mixed in, and the shape.
+
+    With `copies` it stands for that many independent predictors at once, which experiments run in lockstep; then
+    `laplaces` gives arrays with a leading axis, and `observe` takes such.
+    """
+
+    def __init__(
+        self,
+        quantiles: Any,
+        *,
+        loc: npt.ArrayLike,
+        scale: npt.ArrayLike,
+        robust: Prior | None = None,
+        robust_weight: float = ROBUST_WEIGHT,
+        copies: int | None = None,
+    ) -> None:
+        self.quantiles = quantile_fractions(quantiles)
+        self.m = len(self.quantiles)
+        self.robust, self.robust_weight, self.copies = robust, float(robust_weight), copies
+        if robust is not None and not isinstance(robust, Prior):
+            raise TypeError(f"robust must be a prior or None, got {type(robust).__name__}")
+        if not 0 < self.robust_weight < 1:
+            raise ValueError(f"robust_weight must lie strictly between 0 and 1, got {robust_weight}")
+        if copies is not None and copies < 1:
+            raise ValueError(f"copies must be at least 1, got {copies}")
+        for name, values in (("loc", loc), ("scale", scale)):
+            if np.shape(values) not in ((), (self.m,)) or not np.all(np.isfinite(values)):
+                raise ValueError(f"{name} must be a finite number, or one for each quantile")
+        self.loc = np.broadcast_to(np.asarray(loc, dtype=np.float64), (self.m,))
+        self.scale = np.broadcast_to(np.asarray(scale, dtype=np.float64), (self.m,))
+        if not np.all(self.scale > 0):
+            raise ValueError("scale must be positive")
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """(m,), or (copies, m)."""
+        return (self.m,) if self.copies is None else (self.copies, self.m)
+
+    @abstractmethod
+    def laplaces(self, features: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
+        """Locations and scales of the Laplace priors, of the predictor's shape, in the unit of the data."""
+
+    def priors(self, features: npt.ArrayLike) -> list[Prior]:
+        """The Laplace priors, with the robust prior mixed in if there is one. Raises `ValueError` naming features."""
+        if self.copies is not None:
+            raise ValueError("copies must be None to make priors; see laplaces")
+        loc, scale = self.laplaces(features)
+        each: list[Prior] = [
+            _trusted(Laplace, loc=a, scale=b) for a, b in zip(loc.tolist(), scale.tolist(), strict=True)
+        ]
+        if self.robust is None:
+            return each
+        weights = (1.0 - self.robust_weight, self.robust_weight)
+        return [_trusted(Mixture, priors=(prior, self.robust), weights=weights) for prior in each]
+
+    def _released(self, released: npt.ArrayLike) -> FloatArray:
+        values = np.asarray(released, dtype=np.float64)
+        if values.shape != self.shape or not np.isfinite(values).all():
+            raise ValueError(f"released must hold finite numbers of shape {self.shape}")
+        return values
+
+
+def _trusted(kind: type[Prior], **parameters: Any) -> Prior:
+    """A prior whose parameters are known to be in range, without the checks, which would cost more than the release."""
+    prior = object.__new__(kind)
+    prior.__dict__.update(parameters)
+    return prior
+
+
+class PubPrev(LaplacePredictor):
+    """A Laplace prior around the value released last, with the guessed scale (PubPrev, Section 5.3).
+
+    quantiles: (m,). loc: where the quantiles are guessed to be on the first day, scale: how far from the last release;
+    numbers or (m,), in the unit of the data. robust: prior mixed in with `robust_weight`, None for none. copies: see
+    `LaplacePredictor`. Raises `TypeError` or `ValueError` naming the argument. It sees released values only, so it
+    costs no privacy.
+
+    >>> predictor = PubPrev([0.5], loc=0.0, scale=2.0)
+    >>> predictor.observe([], [7.0])
+    >>> predictor.priors([])
+    [Laplace(loc=7.0, scale=2.0)]
+    """
+
+    def __init__(self, quantiles: Any, **options: Any) -> None:
+        super().__init__(quantiles, **options)
+        self._last = np.broadcast_to(self.loc, self.shape)
+
+    def laplaces(self, features: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
+        """The values released last and the guessed scales."""
+        return self._last.copy(), np.broadcast_to(self.scale, self.shape)
+
+    def observe(self, features: npt.ArrayLike, released: npt.ArrayLike) -> None:
+        """Remember the released values."""
+        self._last = self._released(released).copy()

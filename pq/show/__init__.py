@@ -1,0 +1,1 @@
+"""Drawing from numbers that are given; a leaf."""

@@ -1,0 +1,1 @@
+"""The search for the worst privacy loss between neighbouring columns."""

@@ -1,0 +1,1 @@
+"""Commands of a checkout, one file each."""

@@ -1,0 +1,78 @@
+"""`pq reproduce`: the paper's experiments from end to end, into a folder with tables and a report."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import click
+
+from pq.cli import fresh_folder, refuse
+
+RUNS = Path("runs")
+PREFIX = "reproduce"
+
+
+class _Label(click.ParamType):
+    """A figure's label, with or without `fig:`."""
+
+    name = "figure"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        from pqlab.experiments.figures import FIGURES
+
+        label = str(value).removeprefix("fig:")
+        if label not in FIGURES:
+            self.fail(f"{value!r} is no figure; there are: {', '.join(FIGURES)}", param, ctx)
+        return label
+
+
+@click.command()
+@click.argument("figures", nargs=-1, type=_Label(), metavar="[FIGURE]...")
+@click.option("--profile", type=click.Choice(["tiny", "quick", "paper"]), default="quick", show_default=True,
+              help="Sizes: the paper's own, minutes, or seconds to try the machinery.")  # fmt: skip
+@click.option("--workers", type=click.IntRange(min=1), default=None, help="Processes; all processors by default.")
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
+@click.option("--out", type=click.Path(file_okay=False, path_type=Path), default=None,
+              help="Folder of the run; by default a new one in runs/.")  # fmt: skip
+@click.option("--resume", is_flag=True, help="Go on with the run in that folder, by default with the latest in runs/.")
+@click.option("--download", is_flag=True, help="Download data that are not there; some are gigabytes.")
+def reproduce(
+    figures: tuple[str, ...],
+    profile: str,
+    workers: int | None,
+    seed: int,
+    out: Path | None,
+    resume: bool,
+    download: bool,
+) -> None:
+    """Run the experiments of the paper's FIGUREs, all by default, and make tables and a report.
+
+    FIGURE is a label of the paper, such as mplots. A run that was interrupted, even by kill -9, goes on with --resume;
+    its tables are those of an undisturbed run. Data that are not to be had are left out, and the report says where to
+    put them.
+    """
+    from pqlab.experiments.reproduce import RunError
+    from pqlab.experiments.reproduce import reproduce as run
+
+    if not download:
+        os.environ["PQ_OFFLINE"] = "1"
+    folder = _folder(out, resume)
+    click.echo(f"folder: {folder}", err=True)
+    try:
+        report = run(folder, figures, profile=profile, seed=seed, workers=workers or os.cpu_count(), progress=True)
+    except RunError as error:
+        raise refuse(error) from None
+    click.echo(f"report: {report}")
+
+
+def _folder(out: Path | None, resume: bool) -> Path:
+    if out is not None:
+        if not resume and out.is_dir() and any(out.iterdir()):
+            raise refuse(f"{out} is not empty; say --resume to go on with the run in it")
+        return out
+    earlier = sorted(RUNS.glob(f"{PREFIX}-*[0-9]"), key=lambda path: int(path.name.rsplit("-", 1)[1]))
+    if resume and not earlier:
+        raise refuse(f"there is no run in {RUNS} to go on with")
+    return earlier[-1] if resume else fresh_folder(RUNS, PREFIX)

@@ -1,0 +1,154 @@
+"""`pq run`: rerun a notebook with other parameters, strictly, into a folder of its own."""
+
+from __future__ import annotations
+
+import copy
+import difflib
+from pathlib import Path
+from typing import Any
+
+import click
+import nbformat
+
+from pq.cli import fresh_folder, project_folder, refuse
+from pqlab.pages.notebook import (
+    KERNEL,
+    Notebook,
+    NotebookError,
+    code_cells,
+    images,
+    load,
+    missing_outputs,
+    read_parameters,
+    tags,
+)
+from pqlab.pages.parameters import ParameterError, code_for, parse_all
+
+
+@click.command()
+@click.argument("notebook")
+@click.option(
+    "-p",
+    "given",
+    nargs=2,
+    multiple=True,
+    metavar="NAME VALUE",
+    help="Set a parameter that the notebook declares; repeatable.",
+)
+@click.option("--profile", type=click.Choice(["quick", "paper"]), help="The same as -p profile VALUE.")
+@click.option(
+    "-o", "--output", type=click.Path(file_okay=False, path_type=Path), default=Path("runs"), show_default=True,
+    help="Folder that receives a new folder for each run.",
+)  # fmt: skip
+def run(notebook: str, given: tuple[tuple[str, str], ...], profile: str | None, output: Path) -> None:
+    """Run NOTEBOOK, a path or a bare name such as 03_many_quantiles, with other parameters.
+
+    A name that the notebook does not declare, and a value of another type than its default, is refused before anything
+    runs. The executed notebook and its figures go to a new folder; earlier runs are kept.
+    """
+    if profile is not None:
+        given = (*given, ("profile", profile))
+    try:
+        source = find(notebook)
+        page = load(source)
+        values = parse_all(read_parameters(page), given)
+    except (NotebookError, ParameterError) as error:
+        raise refuse(f"{notebook}: {error}") from None
+    folder = fresh_folder(output, source.stem)
+    target = folder / f"{source.stem}.ipynb"
+    try:
+        done = execute_with(page, values, target)
+    except NotebookError as error:
+        click.echo(f"{error}\n\nnotebook up to the failure: {target}", err=True)
+        raise SystemExit(1) from None
+    figures = save_figures(done, folder)
+    for text in results(done):
+        click.echo(text)
+    for figure in figures:
+        click.echo(f"figure:   {figure}")
+    click.echo(f"notebook: {target}")
+    missing = missing_outputs(done)
+    if missing:
+        raise click.ClickException("; ".join(missing))
+
+
+def find(name: str) -> Path:
+    """The file that a path means, or the project's page that a bare name does, never one that lies about elsewhere.
+
+    Raises:
+        NotebookError: there is none.
+    """
+    if Path(name).suffix in (".md", ".ipynb"):
+        if Path(name).is_file():
+            return Path(name)
+        raise NotebookError("no such file")
+    root = project_folder()
+    pages = {} if root is None else {path.stem: path for path in sorted((root / "notebooks").glob("[0-9][0-9]*_*.md"))}
+    if name in pages:
+        return pages[name]
+    near = difflib.get_close_matches(name, pages, n=1)
+    raise NotebookError(
+        f"no such notebook; did you mean {near[0]}?" if near else f"no such notebook; there are: {', '.join(pages)}"
+    )
+
+
+def with_values(notebook: Notebook, values: dict[str, Any]) -> Notebook:
+    """A copy without outputs, with a cell after the declarations that sets the values."""
+    page = copy.deepcopy(notebook)
+    page.cells = [cell for cell in page.cells if "injected-parameters" not in tags(cell)]
+    for cell in code_cells(page):
+        cell.outputs, cell.execution_count = [], None
+    if values:
+        place = next(index for index, cell in enumerate(page.cells) if "parameters" in tags(cell))
+        cell = nbformat.v4.new_code_cell(code_for(values), metadata={"tags": ["injected-parameters"]})
+        page.cells.insert(place + 1, cell)
+    page.metadata = nbformat.from_dict({"kernelspec": dict(KERNEL), "language_info": {"name": "python"}})
+    return page
+
+
+def execute_with(notebook: Notebook, values: dict[str, Any], target: Path) -> Notebook:
+    """Execute the notebook with the values into `target`, showing progress; works in the folder of `target`.
+
+    The values are set by a cell of our own making, since papermill turns a tuple into text.
+
+    Raises:
+        NotebookError: a cell failed; what ran until then is in `target`.
+    """
+    import papermill
+
+    from pqlab.pages.build import QUIET_KERNEL, clean_kernel_environment
+
+    try:
+        with clean_kernel_environment():
+            return papermill.execute_notebook(
+                with_values(notebook, values),
+                target.resolve(),
+                kernel_name=KERNEL["name"],
+                progress_bar=True,
+                cwd=target.parent.resolve(),
+                extra_arguments=list(QUIET_KERNEL),
+            )
+    except papermill.PapermillExecutionError as error:
+        raise NotebookError(str(error)) from None
+
+
+def save_figures(notebook: Notebook, folder: Path) -> list[Path]:
+    """Store each image of an executed notebook as a PNG file in the folder."""
+    paths: list[Path] = []
+    for cell in code_cells(notebook):
+        for image in images(cell):
+            path = folder / f"figure-{len(paths) + 1}.png"
+            path.write_bytes(image)
+            paths.append(path)
+    return paths
+
+
+def results(notebook: Notebook) -> list[str]:
+    """The texts that the cells tagged `result` show."""
+    shown = []
+    for cell in code_cells(notebook):
+        for output in cell.outputs if "result" in tags(cell) else []:
+            text = output.get("text") or output.get("data", {}).get("text/plain", "")
+            if text.strip() and "image/png" not in output.get("data", {}):
+                shown.append(text.rstrip("\n"))
+    return shown

@@ -1,0 +1,151 @@
+"""The tables and pictures of a reproduction as one HTML file that needs nothing else.
+
+Truth ring, like all experiments: means of errors that only evaluation may see.
+"""
+
+from __future__ import annotations
+
+import base64
+import html
+import io
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import polars as pl
+from matplotlib import rc_context
+from matplotlib.figure import Figure as Canvas
+
+from pq.show import plots
+from pqlab.experiments import public_private, static
+from pqlab.experiments.figures import Figure, Job
+from pqlab.experiments.sequential_tasks import METHODS
+
+LABELS = {**{k: v.label for k, v in static.METHODS.items()}, **public_private.METHODS, **METHODS}
+COLOURS = (*plots.COLOURS, "black", "#8C6D31", "#E69F00", "#44AA99")
+CURVES = ("variant", "m", "method", "epsilon", "mixture", "day_block", "first_day", "last_day")
+AXES = {
+    "m": ("number of quantiles", "linear"),
+    "epsilon": ("epsilon", "log"),
+    "mixture": ("part of the records from the other population", "linear"),
+    "day_block": ("day", "linear"),
+}
+PAGE = """<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><title>{title}</title><style>
+body {{ font: 16px/1.5 system-ui, sans-serif; max-width: 62rem; margin: 2rem auto; padding: 0 1rem; color: #222 }}
+table {{ border-collapse: collapse; font-size: 0.85rem }} td, th {{ padding: 0.1rem 0.6rem; text-align: right }}
+th {{ border-bottom: 1px solid #999 }} td.text {{ text-align: left }}
+img {{ max-width: 100% }} code {{ font-size: 0.85rem }}
+</style></head><body>
+{body}
+</body></html>
+"""
+
+
+def summary(rows: pl.DataFrame) -> pl.DataFrame:
+    """Means over trials with standard errors, by all that tells rows apart but the trial, in the rows' order."""
+    known = [name for name in CURVES if rows[name].null_count() < len(rows)]
+    trials = pl.len()
+    return rows.group_by(["data", *known], maintain_order=True).agg(
+        trials.alias("trials"),
+        *(
+            statistic
+            for name in ("max_gap", "median_gap")
+            if rows[name].null_count() < len(rows)
+            for statistic in (
+                pl.col(name).mean(),
+                (pl.col(name).std() / trials.cast(pl.Float64).sqrt()).alias(f"{name}_error"),
+            )
+        ),
+    )
+
+
+def draw(figure: Figure, job: Job, means: pl.DataFrame) -> str:
+    """The picture of one data set of a figure, as a PNG image in an HTML tag."""
+    panels = _panels(figure, means)
+    style: Any = plots.STYLE
+    with rc_context(style):
+        canvas = Canvas(figsize=(5.5 * len(panels), 4.2), dpi=90)
+        for ax, (title, value, part) in zip(canvas.subplots(1, len(panels), squeeze=False)[0], panels, strict=True):
+            ax.set_title(f"{job.label}{title}")
+            _curves(ax, figure.along, value, part)
+        picture = io.BytesIO()
+        canvas.savefig(picture, format="png")
+    data = base64.b64encode(picture.getvalue()).decode()
+    return f'<img alt="{html.escape(figure.title)}: {html.escape(job.label)}" src="data:image/png;base64,{data}">'
+
+
+def _panels(figure: Figure, means: pl.DataFrame) -> list[tuple[str, str, pl.DataFrame]]:
+    """Title, column and rows of each panel: one for each variant, or the mean and the median over days."""
+    if figure.along == "day_block":
+        return [("", "max_gap", means.filter(pl.col("day_block") >= 0))]
+    if "variant" in means.columns:
+        parts = means.partition_by("variant", as_dict=True, maintain_order=True)
+        return [(f" ({name})", "max_gap", part) for (name,), part in parts.items()]
+    whole = means.filter(pl.col("day_block") == -1)
+    if figure.label.startswith("worldnews"):
+        return [(", mean over data sets", "max_gap", whole), (", median over data sets", "median_gap", whole)]
+    parts = whole.partition_by("m", as_dict=True, maintain_order=True)
+    return [(f", m = {m}" if len(parts) > 1 else "", "max_gap", part) for (m,), part in parts.items()]
+
+
+def _curves(ax: Any, along: str, value: str, means: pl.DataFrame) -> None:
+    """One curve for each method and, where they are not the axis, each epsilon and number of quantiles."""
+    kinds = dict.fromkeys(_kind(str(method)) for method in means["method"])
+    colours = dict(zip(kinds, COLOURS, strict=False))
+    apart = ["method", *(k for k in ("epsilon", "m") if k != along and k in means.columns and means[k].n_unique() > 1)]
+    for key, part in means.partition_by(apart, as_dict=True, maintain_order=True).items():
+        facts = dict(zip(apart, key, strict=True))
+        label = ", ".join([LABELS[str(key[0])], *(f"{k} = {v:g}" for k, v in facts.items() if k != "method")])
+        style = {"linestyle": plots.DASHES.get(facts["epsilon"], "-.") if "epsilon" in facts else _dash(str(key[0]))}
+        x = (part["first_day"] + part["last_day"]) / 2 if along == "day_block" else part[along]
+        line = {"linewidth": 1.4, "color": colours[_kind(str(key[0]))]} | style
+        plots.band(ax, x.to_numpy(), part[value].to_numpy(), part[f"{value}_error"].to_numpy(), label=label, **line)
+    name, scale = AXES[along]
+    ax.set(xlabel=name, ylabel="maximum gap (records)", xscale=scale)
+    ax.set_ylim(bottom=0)
+    ax.legend(fontsize=7)
+
+
+def _kind(method: str) -> str:
+    """What a method and its robust or plain variant have in common."""
+    return method.removesuffix("_robust").removesuffix("_plain")
+
+
+def _dash(method: str) -> str:
+    return "--" if method != _kind(method) else "-"
+
+
+def table(frame: pl.DataFrame) -> str:
+    """A data frame as an HTML table."""
+    head = "".join(f"<th>{html.escape(name)}</th>" for name in frame.columns)
+    body = "\n".join("<tr>" + "".join(_cell(value) for value in row) + "</tr>" for row in frame.iter_rows())
+    return f"<table><tr>{head}</tr>\n{body}</table>"
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, str):
+        return f'<td class="text">{html.escape(value)}</td>'
+    return "<td></td>" if value is None else f"<td>{value:.5g}</td>"
+
+
+def facts(pairs: Mapping[str, Any]) -> str:
+    """Names and values as a small table."""
+    rows = (f'<tr><th>{html.escape(k)}</th><td class="text">{html.escape(str(v))}</td></tr>' for k, v in pairs.items())
+    return "<table>" + "\n".join(rows) + "</table>"
+
+
+def section(figure: Figure, parts: Sequence[tuple[Job, pl.DataFrame]], skipped: Sequence[tuple[Job, str]]) -> str:
+    """A figure: its pictures, its tables, and what of it was left out for lack of data."""
+    out = [f'<h2 id="{figure.label}">{html.escape(figure.title)} <small><code>fig:{figure.label}</code></small></h2>']
+    for job, reason in skipped:
+        out.append(f"<p><b>{html.escape(job.label)}</b> was left out: {html.escape(reason)}</p>")
+    for job, means in parts:
+        out.append(f"<div>{draw(figure, job, means)}</div>")
+        name = f"{html.escape(job.label)}: {len(means)} means"
+        out.append(f"<details><summary>{name}</summary>{table(means)}</details>")
+    return "\n".join(out)
+
+
+def page(title: str, sections: Iterable[str]) -> str:
+    """The whole report."""
+    return PAGE.format(title=html.escape(title), body="\n".join([f"<h1>{html.escape(title)}</h1>", *sections]))

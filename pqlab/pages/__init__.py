@@ -1,0 +1,1 @@
+"""The notebooks as source and as pages."""

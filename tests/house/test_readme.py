@@ -1,0 +1,63 @@
+"""What the README says is true: its example runs, its tables list what is there, its commands exist."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+import pq
+from proofs_checks.report import counts_table, load_claims
+
+ROOT = Path(__file__).parents[2]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def test_the_example_runs_as_printed() -> None:
+    code = re.search(r"```python\n(.*?)```", README, flags=re.DOTALL)
+    assert code is not None
+    lines = code[1].strip().splitlines()
+    assert len(lines) == 5
+    names: dict[str, object] = {}
+    exec("\n".join(lines), names)
+    result = names["result"]
+    assert isinstance(result, pq.Release)
+    assert np.all(np.abs(result.values - [28, 37, 48]) <= 2)
+
+
+def test_the_example_of_a_large_column_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (code,) = (part for part in re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL) if "pq.count" in part)
+    (tmp_path / "trips").mkdir()
+    minutes = np.random.default_rng(0).exponential(20, 1000)
+    pl.DataFrame({"minutes": minutes}).write_parquet(tmp_path / "trips" / "part.parquet")
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, Any] = {"pq": pq}
+    exec(code, names)
+    assert names["counts"].counts.sum() == 1000
+    assert len(names["counts"].values) < 1000
+
+
+def test_the_table_of_notebooks_is_complete() -> None:
+    listed = re.findall(r"\| \[(\w+)\]\(notebooks/(\w+)\.ipynb\)", README)
+    assert all(name == file for name, file in listed)
+    assert sorted(name for name, _ in listed) == sorted(p.stem for p in (ROOT / "notebooks").glob("*.md"))
+
+
+def test_the_counts_of_verdicts_are_those_of_the_registry() -> None:
+    table = re.search(r"<!-- counts: .* -->\n(.*?)\n<!-- end of counts -->", README, flags=re.DOTALL)
+    assert table is not None
+    assert table[1] == counts_table(load_claims())
+
+
+def test_linked_files_exist() -> None:
+    for target in re.findall(r"\]\(([^)#:]+)\)", README):
+        assert (ROOT / target).exists(), target
+
+
+def test_make_targets_exist() -> None:
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), flags=re.MULTILINE))
+    assert set(re.findall(r"`?make ([a-z]+)", README)) <= targets
