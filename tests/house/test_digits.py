@@ -17,6 +17,7 @@ from click.testing import CliRunner
 import pq
 from pq.core import public_fit
 from pq.core.learners.gradient import steady
+from pq.sequential import NonPrivate, PubProx
 from pqlab.experiments import public_private
 from pqlab.pages import digits
 from pqlab.pages.build import build
@@ -167,6 +168,18 @@ def test_a_fit_is_the_same_when_last_bits_move(optimizer: str, monkeypatch: pyte
     assert moves() == 0.0
     monkeypatch.setattr(public_fit, "steady", lambda gradient: gradient)
     assert moves() > (0.05 if optimizer == "ogd" else 0.0), "without rounding they move, and those of OGD far"
+
+
+def test_learners_of_sequences_see_rounded_gradients(monkeypatch: pytest.MonkeyPatch) -> None:
+    options: dict[str, Any] = {"loc": 0.0, "scale": 1.0, "resolution": 0.01, "dimension": 1}
+    for predictor in (NonPrivate([0.3, 0.5], **options), PubProx([0.3, 0.5], **options)):
+        seen: list[Any] = []
+        monkeypatch.setattr(predictor._learner, "update", seen.append)
+        if isinstance(predictor, NonPrivate):
+            predictor.learn([1 / 3], SAMPLE)
+        else:
+            predictor.observe([1 / 3], [0.7, 0.9])
+        assert np.any(seen[0] != 0) and np.array_equal(seen[0], steady(seen[0]))
 
 
 @pytest.fixture(scope="module")
