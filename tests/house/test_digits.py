@@ -207,6 +207,10 @@ def test_the_command_wants_to_know_what_to_do(as_it_was: Path) -> None:
     assert answer.exit_code == 1 and "no notebook is named: 03_none" in answer.output
 
 
+def test_there_are_pages_to_run() -> None:
+    assert len(RISKY) == 1 and len(TWO) == 2 and len(ALL) >= 12
+
+
 @pytest.mark.parametrize("seed", [1, 2, 3] if LONG else [1])
 @pytest.mark.parametrize("source", ALL if LONG else RISKY, ids=lambda source: source.stem)
 def test_a_page_prints_the_same_when_last_bits_move(source: Path, seed: int, caches: Path) -> None:
