@@ -23,14 +23,7 @@ import numpy as np
 from pqlab.pages.build import execute
 from pqlab.pages.notebook import Notebook, NotebookError, code_cells, load, sources, texts
 
-_SHAKE = """\
-import importlib.util as _util, sys as _sys
-_spec = _util.spec_from_file_location("notebook_shaken", {path!r})
-_sys.modules[_spec.name] = _util.module_from_spec(_spec)  # where kept machine code looks for it
-_spec.loader.exec_module(_sys.modules[_spec.name])
-_sys.modules[_spec.name].install({seed})
-del _util, _sys, _spec
-"""
+_SHAKE = "from pqlab.pages.shaken import install as _install\n_install({seed})\ndel _install"
 
 
 def lesser_instructions() -> dict[str, str]:
@@ -56,8 +49,7 @@ def again(source: Path, caches: Path, *, seed: int = 0, lesser: bool = False) ->
         NotebookError: as `pqlab.pages.build.execute`.
     """
     page = load(source)
-    path = str(Path(__file__).with_name("shaken.py"))
-    page.cells.insert(0, nbformat.v4.new_code_cell(_SHAKE.format(path=path, seed=seed)))
+    page.cells.insert(0, nbformat.v4.new_code_cell(_SHAKE.format(seed=seed)))
     environment = {"NUMBA_CACHE_DIR": str(caches / str(seed))} if seed else {}
     with _changed(environment | (lesser_instructions() if lesser else {})):
         page = execute(page)

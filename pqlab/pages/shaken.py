@@ -7,7 +7,7 @@ the same accuracy but for one unit.  It reaches what looks a function up by its 
 `math.log`, `scipy.special.erf`, in pages, package and libraries alike, and the machine code that is compiled
 afterwards.  It does not reach operators (`**`, `@`) and methods (`.sum()`).
 
-This file imports nothing of the package, so that a kernel can load it first.
+This file imports nothing of `pq`, so that what `pq` takes from scipy is shaken before.
 """
 
 from __future__ import annotations

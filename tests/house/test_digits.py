@@ -17,14 +17,15 @@ from click.testing import CliRunner
 import pq
 from pq.core import public_fit
 from pq.core.learners.gradient import steady
+from pq.sequential import NonPrivate, PubProx
 from pqlab.experiments import public_private
-from pqlab.pages import digits as notebook_digits
+from pqlab.pages import digits
 from pqlab.pages.build import build
 from pqlab.pages.notebook import load
 from pqlab.pages.shaken import moved, moved_array, shaken
 
 FOLDER = Path(__file__).resolve().parents[2] / "notebooks"
-# The long run: PQ_DIGITS=all python -m pytest tests/test_digits.py
+# The long run: PQ_DIGITS=all python -m pytest tests/house/test_digits.py
 LONG = os.environ.get("PQ_DIGITS") == "all"
 ALL = sorted(FOLDER.glob("*.md"))
 RISKY = [source for source in ALL if source.stem.startswith("06_")]
@@ -169,6 +170,18 @@ def test_a_fit_is_the_same_when_last_bits_move(optimizer: str, monkeypatch: pyte
     assert moves() > (0.05 if optimizer == "ogd" else 0.0), "without rounding they move, and those of OGD far"
 
 
+def test_learners_of_sequences_see_rounded_gradients(monkeypatch: pytest.MonkeyPatch) -> None:
+    options: dict[str, Any] = {"loc": 0.0, "scale": 1.0, "resolution": 0.01, "dimension": 1}
+    for predictor in (NonPrivate([0.3, 0.5], **options), PubProx([0.3, 0.5], **options)):
+        seen: list[Any] = []
+        monkeypatch.setattr(predictor._learner, "update", seen.append)
+        if isinstance(predictor, NonPrivate):
+            predictor.learn([1 / 3], SAMPLE)
+        else:
+            predictor.observe([1 / 3], [0.7, 0.9])
+        assert np.any(seen[0] != 0) and np.array_equal(seen[0], steady(seen[0]))
+
+
 @pytest.fixture(scope="module")
 def as_it_was(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with page 06 as it was, and with the same page as it is."""
@@ -181,30 +194,34 @@ def as_it_was(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_page_06_as_it_was_is_caught(as_it_was: Path) -> None:
-    answer = CliRunner().invoke(notebook_digits.main, ["--folder", str(as_it_was), "--seed", "1"])
+    answer = CliRunner().invoke(digits.main, ["--folder", str(as_it_was), "--seed", "1"])
     assert answer.exit_code == 1
     assert "01_as_it_was, shaken by 1: other texts\ncode cell 3 prints other texts:\n  - " in answer.output
     assert "02_as_it_is, shaken by 1: the same" in answer.output
 
 
 def test_the_command_wants_to_know_what_to_do(as_it_was: Path) -> None:
-    answer = CliRunner().invoke(notebook_digits.main, ["--folder", str(as_it_was)])
+    answer = CliRunner().invoke(digits.main, ["--folder", str(as_it_was)])
     assert answer.exit_code == 2 and "--seed or --lesser" in answer.output
-    answer = CliRunner().invoke(notebook_digits.main, ["--folder", str(as_it_was), "--seed", "1", "03_none"])
+    answer = CliRunner().invoke(digits.main, ["--folder", str(as_it_was), "--seed", "1", "03_none"])
     assert answer.exit_code == 1 and "no notebook is named: 03_none" in answer.output
+
+
+def test_there_are_pages_to_run() -> None:
+    assert len(RISKY) == 1 and len(TWO) == 2 and len(ALL) >= 12
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3] if LONG else [1])
 @pytest.mark.parametrize("source", ALL if LONG else RISKY, ids=lambda source: source.stem)
 def test_a_page_prints_the_same_when_last_bits_move(source: Path, seed: int, caches: Path) -> None:
     stored = load(source.with_suffix(".ipynb"))
-    assert notebook_digits.differences(stored, notebook_digits.again(source, caches, seed=seed)) == []
+    assert digits.differences(stored, digits.again(source, caches, seed=seed)) == []
 
 
 @pytest.mark.parametrize("source", ALL if LONG else TWO, ids=lambda source: source.stem)
 def test_a_page_prints_the_same_under_lesser_instruction_sets(source: Path, caches: Path) -> None:
     stored = load(source.with_suffix(".ipynb"))
-    assert notebook_digits.differences(stored, notebook_digits.again(source, caches, lesser=True)) == []
+    assert digits.differences(stored, digits.again(source, caches, lesser=True)) == []
 
 
 def test_lesser_instruction_sets_have_other_last_bits(tmp_path: Path) -> None:
@@ -213,7 +230,5 @@ def test_lesser_instruction_sets_have_other_last_bits(tmp_path: Path) -> None:
     source = tmp_path / "01_digits.md"
     source.write_text(AS_IT_WAS.replace(AS_IT_WAS.split("[result]\n\n")[1], code + "\n```\n"), encoding="utf-8")
     build(source)
-    if notebook_digits.lesser_instructions()["NPY_DISABLE_CPU_FEATURES"]:
-        assert notebook_digits.differences(
-            load(source.with_suffix(".ipynb")), notebook_digits.again(source, tmp_path, lesser=True)
-        )
+    if digits.lesser_instructions()["NPY_DISABLE_CPU_FEATURES"]:
+        assert digits.differences(load(source.with_suffix(".ipynb")), digits.again(source, tmp_path, lesser=True))
