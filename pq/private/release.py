@@ -10,7 +10,7 @@ import numpy as np
 from pq.core.choices import Adaptation, Adjacency, Calibration, MechanismName, OnNan
 from pq.core.exact import Number
 from pq.core.plan import Plan
-from pq.core.priors.families import Prior
+from pq.core.priors import Prior
 from pq.private.columns.door import Array
 from pq.private.draw import draw, draw_uniforms
 from pq.private.request import Request

@@ -12,7 +12,7 @@ from typing import Any
 from pq.core.choices import Adaptation, MechanismName, OnNan, check_choice
 from pq.core.grid import grid_step
 from pq.core.plan import PLAIN, Node, Plan, forget_plans, plain_key, plan_for
-from pq.core.priors.families import Cauchy, HalfCauchy, Laplace, Normal, Prior, Uniform
+from pq.core.priors import Cauchy, HalfCauchy, Laplace, Normal, Prior, Uniform
 from pq.private.columns.cells import Column, Lattice, Points
 from pq.private.columns.frames import records_of
 from pq.private.fast.encode import Tables, encode

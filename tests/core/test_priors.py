@@ -23,8 +23,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from mpmath import mp, mpf
 
-from pq.core.priors.families import (
-    BLOCK,
+from pq.core.priors import (
     Cauchy,
     HalfCauchy,
     Laplace,
@@ -35,6 +34,7 @@ from pq.core.priors.families import (
     Uniform,
     from_scipy,
 )
+from pq.core.priors.base import BLOCK
 
 INF = math.inf
 LARGEST = float(np.finfo(np.float64).max)

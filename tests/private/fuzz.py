@@ -29,7 +29,7 @@ from tqdm import tqdm
 
 import pq
 from pq.cli.release import read_column
-from pq.core.priors.families import Prior
+from pq.core.priors import Prior
 from pq.private.draw import draw, draw_uniforms, walked
 from pq.private.request import Request
 from pq.sequential import DPLearned, PubPrev, PubProx

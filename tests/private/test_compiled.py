@@ -40,13 +40,13 @@ def request(quantiles: Any, priors: Any, **options: Any) -> Request:
     return Request.of(quantiles, priors=priors, **(OPTIONS | options))
 
 
-def some_prior(rng: np.random.Generator, centre: float, spread: float) -> pq.core.priors.families.Prior:
+def some_prior(rng: np.random.Generator, centre: float, spread: float) -> pq.core.priors.Prior:
     """A prior that is right, somewhat off, or hopeless."""
     loc = centre + spread * float(rng.choice([0.0, 1.0, 30.0, 1e6]) * rng.normal())
     scale = spread * float(10.0 ** rng.uniform(-4, 3))
     laplace, tail = pq.Laplace(loc, scale), pq.Cauchy(centre + 1.0, 3.0 * spread)
     edges = np.cumsum(rng.uniform(0.1, 2.0, 6)) * scale + loc
-    made: list[pq.core.priors.families.Prior] = [
+    made: list[pq.core.priors.Prior] = [
         laplace,
         pq.Cauchy(loc, scale),
         pq.HalfCauchy(scale, loc),
@@ -170,7 +170,7 @@ def test_a_far_prior_is_bounded_and_not_weighed_cell_by_cell(monkeypatch: pytest
     [pq.Uniform(-3, 9), pq.Cauchy(1, 2), pq.HalfCauchy(2, -1), pq.Laplace(1, 2), pq.Normal(1, 2)],
     ids=lambda prior: type(prior).__name__,
 )
-def test_masses_and_points_are_those_of_the_priors(prior: pq.core.priors.families.Prior) -> None:
+def test_masses_and_points_are_those_of_the_priors(prior: pq.core.priors.Prior) -> None:
     table = encode([prior])
     assert table is not None
     rows = table[0][0, 0]
@@ -190,7 +190,7 @@ def test_masses_and_points_are_those_of_the_priors(prior: pq.core.priors.familie
 
 
 @pytest.mark.parametrize("prior", [pq.Laplace(1, 2), pq.Normal(1, 2), pq.Cauchy(1, 2)])
-def test_log_masses_hold_far_out_or_are_not_given(prior: pq.core.priors.families.Prior) -> None:
+def test_log_masses_hold_far_out_or_are_not_given(prior: pq.core.priors.Prior) -> None:
     """Where the mass is no float its logarithm is right, or NaN, which leaves the lane to the slow way."""
     table = encode([prior])
     assert table is not None
@@ -209,7 +209,7 @@ def test_log_masses_hold_far_out_or_are_not_given(prior: pq.core.priors.families
 
 
 @pytest.mark.parametrize("prior", [pq.Laplace(0, 2), pq.Normal(0, 2), pq.Cauchy(0, 2), pq.HalfCauchy(2, 0)])
-def test_points_of_narrow_cells_have_all_their_digits(prior: pq.core.priors.families.Prior) -> None:
+def test_points_of_narrow_cells_have_all_their_digits(prior: pq.core.priors.Prior) -> None:
     table = encode([prior])
     assert table is not None
     rng = np.random.default_rng(0)
@@ -222,7 +222,7 @@ def test_points_of_narrow_cells_have_all_their_digits(prior: pq.core.priors.fami
 @pytest.mark.parametrize("family", [pq.Laplace, pq.Normal, pq.Cauchy, lambda loc, scale: pq.HalfCauchy(scale, -loc)])
 @pytest.mark.parametrize("far", [1e3, 1e9, 1e12, 1e14, 1e16])
 def test_no_record_comes_out_under_a_wide_prior(
-    family: Callable[[float, float], pq.core.priors.families.Prior], far: float
+    family: Callable[[float, float], pq.core.priors.Prior], far: float
 ) -> None:
     """However wide the prior is beside the records, a real output lies somewhere in a cell and not on its end."""
     x = np.random.default_rng(0).uniform(0, 1, 1000)
@@ -233,7 +233,7 @@ def test_no_record_comes_out_under_a_wide_prior(
 
 
 @pytest.mark.parametrize("prior", [pq.Laplace(1, 2), pq.Normal(1, 2), pq.Cauchy(1, 2), pq.HalfCauchy(2, 1)])
-def test_points_hold_far_out_or_are_not_given(prior: pq.core.priors.families.Prior) -> None:
+def test_points_hold_far_out_or_are_not_given(prior: pq.core.priors.Prior) -> None:
     """A place within a cell that is far from the prior is right too, and not simply the end of the cell."""
     table = encode([prior])
     assert table is not None

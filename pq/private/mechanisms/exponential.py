@@ -25,7 +25,7 @@ from functools import cached_property
 import numpy as np
 
 from pq.core.grid import LATTICE_END
-from pq.core.priors.families import Prior
+from pq.core.priors import Prior
 from pq.private.columns.cells import Column, LatticeView, View
 from pq.private.columns.door import LARGEST, Array
 
