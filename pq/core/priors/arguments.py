@@ -64,6 +64,8 @@ def floats(values: Any, name: str) -> Array:
     """An array argument as float64; raises for text, booleans and other things that are no real numbers."""
     if type(values) is np.ndarray and values.dtype == np.float64:
         return values
+    if type(values) is float:
+        return np.array(values)
     try:
         array = np.asarray(values)
         if array.dtype.kind in "fiu" or (array.dtype.kind == "O" and all(map(_is_real, array.flat))):

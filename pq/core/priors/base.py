@@ -253,9 +253,10 @@ class Prior(ABC):
         return out
 
     def _checked_log_mass(self, lower: Array, upper: Array) -> Array:
-        """What is no number, or no logarithm of a probability, counts as no mass: that is fixed before any data."""
+        """What is no number counts as no mass: that is fixed before any data."""
         masses = self._log_mass(lower, upper)
-        return masses if (masses <= 0.0).all() else numbers_only(masses)
+        total = masses.dot(masses)  # the cheapest way to look for NaN
+        return masses if total == total else numbers_only(masses)
 
     def _bisected(self, lower: Array, upper: Array, u: Array, v: Array, guess: Array) -> Array:
         """The point at share u = 1 - v of each interval's mass by bisection over the floats; `guess` saves time."""
@@ -311,7 +312,7 @@ def spelling(family: type[Prior]) -> str:
     return f"{family.family.lower()}({', '.join(parameters_of(family))})"
 
 
-def set_parameters(prior: Prior, **values: Any) -> None:
+def set_parameters(of: Prior, /, **values: Any) -> None:
     """Store checked parameters in a frozen dataclass."""
     for name, value in values.items():
-        object.__setattr__(prior, name, value)
+        object.__setattr__(of, name, value)
