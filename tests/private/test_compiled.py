@@ -224,9 +224,7 @@ def test_points_of_narrow_cells_have_all_their_digits(prior: Prior) -> None:
 
 @pytest.mark.parametrize("family", [pq.Laplace, pq.Normal, pq.Cauchy, lambda loc, scale: pq.HalfCauchy(scale, -loc)])
 @pytest.mark.parametrize("far", [1e3, 1e9, 1e12, 1e14, 1e16])
-def test_no_record_comes_out_under_a_wide_prior(
-    family: Callable[[float, float], Prior], far: float
-) -> None:
+def test_no_record_comes_out_under_a_wide_prior(family: Callable[[float, float], Prior], far: float) -> None:
     """However wide the prior is beside the records, a real output lies somewhere in a cell and not on its end."""
     x = np.random.default_rng(0).uniform(0, 1, 1000)
     for loc in (far, 0.0):

@@ -10,7 +10,6 @@ import numpy as np
 from pq.core.priors.arguments import positive, real
 from pq.core.priors.base import Prior, set_parameters
 from pq.core.priors.kernel import Kernel, Row, inside
-from pq.core.priors.location_scale import location_scale_quantile
 from pq.core.priors.normal import END, far_log_mass, normal_inverse, standard_log_mass, standard_mass
 from pq.core.priors.numerics import LARGEST, LOG_SQRT_2_PI, Array
 
@@ -26,14 +25,19 @@ def _offset(x: Array, log_loc: float) -> Array:
     return np.where(np.isinf(x) | (x <= 0.0), np.log(np.maximum(x, 0.0)), offset)
 
 
+def _standard(a: Array, b: Array, log_loc: float, log_scale: float) -> tuple[Array, Array, Array]:
+    """Ends of intervals as standard normal ones, and their widths to all digits."""
+    x, y, growth = _offset(a, log_loc) / log_scale, _offset(b, log_loc) / log_scale, (b - a) / a
+    return x, y, np.where(growth < 1.0, np.log1p(growth) / log_scale, y - x)
+
+
 def _log_mass(lower: Array, upper: Array, log_loc: float, log_scale: float) -> Array:
     """Log mass under the lognormal law: that of the logarithms, whose distance has all its digits."""
     lower = np.maximum(lower, 0.0)
     out = np.full(lower.shape, -np.inf)
     live = np.flatnonzero(upper > lower)
     a, b = lower[live], upper[live]
-    u, v, growth = _offset(a, log_loc) / log_scale, _offset(b, log_loc) / log_scale, (b - a) / a
-    width = np.where(growth < 1.0, np.log1p(growth) / log_scale, v - u)
+    u, v, width = _standard(a, b, log_loc, log_scale)
     out[live] = standard_log_mass(u, v, width, np.log(width))
     return out
 
@@ -125,8 +129,15 @@ class LogNormal(Prior, twin="lognorm", kernel=Kernel(_mass, _machine_log_mass, _
         return np.where(o > 0.0, -0.5 * z * z - np.log(o) - math.log(self.log_scale) - LOG_SQRT_2_PI, -np.inf)
 
     def _quantile(self, lower: Array, upper: Array, u: Array, v: Array) -> Array:
-        start, stop = np.maximum(lower, 0.0), np.minimum(upper, LARGEST)
-        guess = location_scale_quantile(
-            normal_inverse, _offset(start, 0.0), _offset(upper, 0.0), u, v, self.log_loc, self.log_scale
+        start = np.maximum(lower, 0.0)
+        low, high, width = _standard(start, upper, self.log_loc, self.log_scale)
+        flip = (high <= 0.0) | ((low < 0.0) & (-low > high))  # seen from the nearer end, as a normal law is
+        near, far = np.where(flip, -high, low), np.where(flip, -low, high)
+        offset, place, has_offset = normal_inverse(near, far, width, np.where(flip, v, u), np.where(flip, u, v), 1.0)
+        sign = np.where(flip, -self.log_scale, self.log_scale)
+        out = np.where(
+            has_offset, np.where(flip, upper, start) * np.exp(sign * offset), np.exp(self.log_loc + sign * place)
         )
-        return self._bisected(start, stop, u, v, np.exp(guess))
+        k = np.flatnonzero(~(has_offset & (np.abs(sign * offset) < 0.25)))  # the exponential of more costs digits
+        out[k] = self._bisected(start[k], upper[k], u[k], v[k], out[k])
+        return out

@@ -18,7 +18,7 @@ from pq.core.priors.panels import DEGREE, TALL, Panels, log_means
 
 FLOOR = 3000.0  # nats: panels with less mass by as much than the heaviest have none
 TRUSTED = -14.0  # log of the tail down to which the distribution function decides, and from which on the density
-MOST_POINTS = 40_000  # at which a density is asked in the far tails; twice as many in all
+MOST_POINTS = 60_000  # at which a density is asked in the far tails; twice as many in all
 ROUNDS = 70
 
 _PLACES = 0.5 - 0.5 * np.cos(np.pi * (np.arange(DEGREE + 1) + 0.5) / (DEGREE + 1))  # Chebyshev points in [0, 1]
