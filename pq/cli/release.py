@@ -52,7 +52,7 @@ def parse_prior(text: str) -> Any:
     positional = [_number_in(text, node) for node in call.args]
     named = {str(keyword.arg): _number_in(text, keyword.value) for keyword in call.keywords}
     try:
-        return families[call.func.id.lower()](*positional, **named)  # type: ignore[arg-type]
+        return families[call.func.id.lower()](*positional, **named)
     except (TypeError, ValueError) as error:
         raise ValueError(f"prior {text!r} is refused: {error}") from None
 

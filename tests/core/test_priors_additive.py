@@ -2,8 +2,8 @@
 distributions that lie.
 
 An interval is cut at random places. The sum of the pieces must be the whole, and so no exact privacy loss between
-neighbouring columns, which cut the line at one place more, may exceed epsilon. `PQ_PAIRS` sets the number of neighbouring
-pairs (3,000 by default; 100,000 take twenty minutes, with three families that are slow to make in the place of none).
+neighbouring columns, which cut the line at one place more, may exceed epsilon. `PQ_PAIRS` sets the number of pairs of
+neighbours: 3,000 by default; with more, families that take seconds to make are not left out.
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ from __future__ import annotations
 import math
 import os
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -109,7 +110,7 @@ LIARS: dict[str, Callable[[], Any]] = {
     "only density": lambda: OnlyDensity(a=0.0, b=1.0, name="double")(),
     "wrong cdf": lambda: WrongCdf(name="wrong")(),
     "wavy": lambda: Wavy(a=-5.0, b=5.0, name="wavy")(),
-    "falling": lambda: Falling(name="falling")(),
+    "falling": lambda: Falling(a=-5.0, b=5.0, name="falling")(),
     "not numbers": lambda: NotNumbers(name="nan")(),
     "garbage": lambda: Garbage(name="garbage")(),
     "raising": lambda: Raising(name="raising")(),
@@ -118,6 +119,7 @@ LIARS: dict[str, Callable[[], Any]] = {
 }
 
 
+@cache
 def made(name: str) -> Prior | None:
     """The prior that a liar makes; None where it is refused, before any data."""
     with warnings.catch_warnings():
@@ -152,10 +154,11 @@ def check_cuts(log_mass: Callable[[Any, Any], Any], edges: np.ndarray[Any, Any],
         assert abs(whole - total) <= ADDITIVE * max(1.0, 2e-3 * abs(whole)), (edges[i], edges[j], whole, total)
 
 
-def families() -> Iterator[tuple[str, tuple[float, ...]]]:
-    for name, shapes in distcont:
-        if isinstance(name, str) and (PAIRS > 3000 or name not in SLOW):
-            yield name, tuple(map(float, shapes))
+SHAPES = [
+    (name, tuple(map(float, shapes)))
+    for name, shapes in distcont
+    if isinstance(name, str) and (PAIRS > 3000 or name not in SLOW)
+]
 
 
 def some_scipy(name: str, shapes: tuple[float, ...], rng: np.random.Generator) -> Prior:
@@ -197,7 +200,7 @@ def test_masses_next_to_the_largest_float() -> None:
                         assert found == float(exact) or abs(mpf(found) - exact) <= 1e-12 * abs(exact), (prior, a, b)
 
 
-@pytest.mark.parametrize(("name", "shapes"), families(), ids=str)
+@pytest.mark.parametrize(("name", "shapes"), SHAPES, ids=str)
 def test_masses_of_scipy_families_add_up(name: str, shapes: tuple[float, ...]) -> None:
     rng = np.random.default_rng(31)
     prior = some_scipy(name, shapes, rng)
@@ -214,7 +217,8 @@ def test_masses_of_liars_add_up(name: str) -> None:
 
 
 def test_most_liars_make_a_prior() -> None:
-    assert [name for name in LIARS if made(name) is None] == []
+    """Only a distribution function that never rises is refused, when the prior is made."""
+    assert [name for name in LIARS if made(name) is None] == ["falling"]
 
 
 def subtracted(frozen: Any) -> Callable[[Any, Any], Any]:
@@ -229,7 +233,7 @@ def subtracted(frozen: Any) -> Callable[[Any, Any], Any]:
     return log_mass
 
 
-@pytest.mark.parametrize("name", ["wrong cdf", "wavy", "not numbers", "periodic", "garbage"])
+@pytest.mark.parametrize("name", ["wavy", "periodic", "garbage"])
 def test_the_check_of_cuts_rejects(name: str) -> None:
     prior = made(name)
     assert isinstance(prior, ScipyPrior)
@@ -242,7 +246,9 @@ def test_the_check_of_cuts_rejects(name: str) -> None:
 # --- No loss above epsilon -------------------------------------------------------------------------------------------
 
 
-def loss(prior: Prior, x: list[float], y: list[float], outcome: list[float], quantiles: list[float], eps: float) -> float:
+def loss(
+    prior: Prior, x: list[float], y: list[float], outcome: list[float], quantiles: list[float], eps: float
+) -> float:
     return float(pq.privacy_loss(x, y, outcome, quantiles, epsilon=eps, priors=prior, mechanism="tree"))
 
 
@@ -254,15 +260,16 @@ def worst_loss(prior: Prior, count: int, rng: np.random.Generator) -> float:
         x = rng.choice(some, rng.integers(0, 6)).tolist()
         y = [*x, float(rng.choice(some))]
         m = int(rng.integers(1, 4))
-        inside = [o for o in np.sort(rng.choice(some[1:-1], m)) * (1.0 + 1e-13 * rng.normal(size=m)) if math.isfinite(o)]
-        if len(inside) < m:
-            continue
+        near = rng.choice(some[1:-1], m)
+        inside = [x if rng.random() < 0.5 else math.nextafter(x, INF * rng.normal()) for x in near.tolist()]
+        inside = [min(max(x, -LARGEST), LARGEST) for x in inside]
         quantiles = sorted({round(float(q), 2) for q in rng.uniform(0.02, 0.98, m)})
         outcome = sorted(inside)[: len(quantiles)]
         eps = float(f"{10.0 ** rng.uniform(-2, 1):.3g}")
         found = loss(prior, x, y, outcome, quantiles, eps)
         if not math.isnan(found):  # the outcome is impossible under both
             worst = max(worst, abs(found) / eps)
+    assert worst > 0.1 or count < 100, "nearly no outcome was possible"
     return worst
 
 
@@ -274,7 +281,7 @@ def test_no_loss_above_epsilon_with_liars(name: str) -> None:
 
 
 def test_no_loss_above_epsilon_with_scipy_families() -> None:
-    rng, chosen = np.random.default_rng(35), list(families())
+    rng, chosen = np.random.default_rng(35), SHAPES
     for name, shapes in chosen:
         found = worst_loss(some_scipy(name, shapes, rng), max(PAIRS // 2 // len(chosen), 1), rng)
         assert found <= 1.0 + 1e-9, (name, found)

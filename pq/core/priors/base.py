@@ -72,7 +72,7 @@ class Prior(ABC):
             return
         missing = [name for name, part in inspect.getmembers(cls) if getattr(part, "__isabstractmethod__", False)]
         missing += [name for name, said in (("twin", twin), ("kernel", kernel)) if said is UNSAID]
-        if kernel is not None and "_row" not in missing and cls._row is Prior._row:
+        if kernel not in (None, UNSAID) and cls._row is Prior._row:
             missing.append("_row")
         if missing:
             raise TypeError(f"the family of priors {cls.__name__} lacks {', '.join(missing)}")

@@ -124,7 +124,7 @@ class PiecewiseConstant(Prior, twin=None, kernel=None):
 
     @property
     def _bins(self) -> Bins:
-        return vars(self)["_arrays"]  # type: ignore[no-any-return]
+        return vars(self)["_arrays"]
 
     @property
     def support(self) -> tuple[float, float]:

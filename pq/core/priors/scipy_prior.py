@@ -58,11 +58,11 @@ class ScipyPrior(Prior, twin=None, kernel=None):
 
     @property
     def _table(self) -> Panels:
-        return vars(self)["_panels"]  # type: ignore[no-any-return]
+        return vars(self)["_panels"]
 
     @property
     def support(self) -> tuple[float, float]:
-        return vars(self)["_support"]  # type: ignore[no-any-return]
+        return vars(self)["_support"]
 
     def _cores(self) -> list[tuple[float, float]]:
         median = float(self._quantile(*(np.array([x]) for x in (-np.inf, np.inf, 0.5, 0.5)))[0])

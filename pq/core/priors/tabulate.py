@@ -47,17 +47,14 @@ def tabulated(law: Any, low: float, high: float) -> Panels:
         centre, spread = _centre(law, low, high)
         marks = _marks(low, high, centre, spread)
         middle = int(np.searchsorted(marks, centre))
+        tails = _tails(law, "cdf", marks[middle::-1]), _tails(law, "sf", marks[middle:])
+        if all(tail[0] == tail[-1] for tail in tails):
+            raise ValueError("frozen must be a distribution with mass; its distribution function gives none anywhere")
         pieces, shapes, log_sizes = _fitted(law.logpdf, marks, (low, centre, high))
         inside = np.full(marks.size - 1, -np.inf)
         np.logaddexp.at(inside, pieces.owner, log_sizes)
-        tails = _answers(law.logcdf, marks[middle::-1]), _answers(law.logsf, marks[middle:])
         left = _log_masses(tails[0], inside[:middle][::-1])[::-1]
-        right = _log_masses(tails[1], inside[middle:])
-        wide = np.concatenate([left, right])
-        if not np.max(wide, initial=-np.inf) > -np.inf:
-            raise ValueError(
-                "frozen must be a distribution that has mass; its distribution function gives none anywhere"
-            )
+        wide = np.concatenate([left, _log_masses(tails[1], inside[middle:])])
         counts = np.bincount(pieces.owner, minlength=wide.size)
         even = -np.log(counts[pieces.owner])
         shares = np.where(inside[pieces.owner] > -np.inf, log_sizes - inside[pieces.owner], even)
@@ -75,7 +72,7 @@ def _centre(law: Any, low: float, high: float) -> tuple[float, float]:
     if not low < centre < high:
         raise ValueError(f"frozen must have a support with an inside, got [{low}, {high}]")
     spread = float(np.ptp(usual)) if usual.size else 0.0
-    return centre, spread if spread > 0.0 else max(1e-3 * abs(centre), 1e-300)
+    return centre, spread if spread > 0.0 else max(1e-3 * abs(centre), 1.0)
 
 
 def _answers(function: Callable[[Array], Any], points: Array) -> Array:
@@ -102,13 +99,20 @@ def _marks(low: float, high: float, centre: float, spread: float) -> Array:
     return marks[(marks >= low) & (marks <= high)]
 
 
-def _log_masses(log_tails: Array, inside: Array) -> Array:
+def _tails(law: Any, tail: str, marks: Array) -> Array:
+    """Log masses beyond marks that lead outwards from the median: they never rise, and are numbers."""
+    answers = _answers(getattr(law, "log" + tail), marks)
+    if np.isnan(answers).any():
+        answers = np.where(np.isnan(answers), np.log(_answers(getattr(law, tail), marks)), answers)
+    start = answers[0] if answers[0] <= 0.0 else np.log(0.5)
+    return np.asarray(np.fmin.accumulate(np.append(start, answers[1:])))
+
+
+def _log_masses(tails: Array, inside: Array) -> Array:
     """Log masses of the wide panels on one side, from the median outwards.
 
-    log_tails: (k + 1,) answers for the tail beyond each mark. inside: (k,) log integrals of the density.
+    tails: (k + 1,) logs of what lies beyond each mark. inside: (k,) log integrals of the density.
     """
-    start = log_tails[0] if log_tails[0] <= 0.0 else np.log(0.5)
-    tails = np.fmin.accumulate(np.append(start, log_tails[1:]))
     steps = tails[:-1] + np.log(-np.expm1(tails[1:] - tails[:-1]))
     steps = np.where(np.isnan(steps), -np.inf, steps)
     by_density = (tails[:-1] < TRUSTED) & (inside > -np.inf)
@@ -162,8 +166,8 @@ def _size(heights: Array) -> Array:
 def _fit(heights: Array, widths: Array) -> tuple[Array, Array, Array]:
     """Series through log densities or a flat one, log integrals, and how large the last coefficients are."""
     known: Masks = np.isfinite(heights)
-    shapes = _TO_SERIES @ np.where(known, heights, 0.0)
-    misfit = np.max(np.abs(shapes[-2:]), axis=0)
+    shapes = np.asarray(_TO_SERIES @ np.where(known, heights, 0.0), dtype=np.float64)
+    misfit: Array = np.max(np.abs(shapes[-2:]), axis=0)
     tall = ~known.all(axis=0) | ~(np.sum(np.abs(shapes[1:]), axis=0) <= TALL)
     if tall.any():
         most = np.max(np.where(known[:, tall], heights[:, tall], -np.inf), axis=0)
