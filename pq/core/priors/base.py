@@ -133,9 +133,10 @@ class Prior(ABC):
         Accuracy: relative error of the returned log below 1e-12 everywhere, in tails with mass e^-800, for widths down
         to the least float, and where the mass is so near one that the log is -1e-300.
 
-        >>> Laplace(0, 1).log_mass(800, 801)
+        >>> import pq
+        >>> pq.Laplace(0, 1).log_mass(800, 801)
         -801.151822
-        >>> Uniform(0, 1).log_mass([0.0, 0.5, 2.0], [0.25, 1e9, 3.0])
+        >>> pq.Uniform(0, 1).log_mass([0.0, 0.5, 2.0], [0.25, 1e9, 3.0])
         array([-1.38629436, -0.69314718,        -inf])
         """
         (a, b), shape = _flat(floats(lower, "lower"), floats(upper, "upper"))
@@ -148,7 +149,8 @@ class Prior(ABC):
         o: points of any shape, in the unit of the data. Returns a float or an array of the same shape, in nats per unit
         of the data; -inf outside the support and for NaN. Raises `TypeError` where `o` holds no real numbers.
 
-        >>> Uniform(0, 2).log_density(1.5)
+        >>> import pq
+        >>> pq.Uniform(0, 2).log_density(1.5)
         -0.693147
         """
         (flat,), shape = _flat(floats(o, "o"))
@@ -165,9 +167,10 @@ class Prior(ABC):
         takes a component by `uniform`: increasing within each). Where the prior has no mass, returns the end that is
         nearest to its support, whatever `uniform`. Raises `TypeError` or `ValueError` naming the argument.
 
-        >>> Cauchy(0, 1).quantile_between(0, math.inf, [0.0, 0.5])
+        >>> import pq
+        >>> pq.Cauchy(0, 1).quantile_between(0, math.inf, [0.0, 0.5])
         array([0., 1.])
-        >>> Uniform(0, 1).quantile_between(5, 6, 0.5)
+        >>> pq.Uniform(0, 1).quantile_between(5, 6, 0.5)
         5.0
         """
         (a, b, u), shape = _flat(floats(lower, "lower"), floats(upper, "upper"), floats(uniform, "uniform"))
@@ -186,7 +189,8 @@ class Prior(ABC):
         lower, upper: ends, lower <= upper, any shapes that broadcast. rng: a `numpy.random.Generator`; one uniform for
         each draw. Returns and raises as `quantile_between`.
 
-        >>> 800 <= Laplace(0, 1).sample_between(800, 801, np.random.default_rng(0)) <= 801
+        >>> import pq
+        >>> 800 <= pq.Laplace(0, 1).sample_between(800, 801, np.random.default_rng(0)) <= 801
         True
         """
         if not isinstance(rng, np.random.Generator):
@@ -200,7 +204,8 @@ class Prior(ABC):
         robust: a heavier-tailed prior that is trusted. weight: in [0, 1], on `robust`. Raises `TypeError` or
         `ValueError` naming the argument.
 
-        >>> Laplace(40, 2).mix(Cauchy(40, 20), 0.1).weights
+        >>> import pq
+        >>> pq.Laplace(40, 2).mix(pq.Cauchy(40, 20), 0.1).weights
         (0.9, 0.1)
         """
         if not isinstance(robust, Prior):
@@ -215,7 +220,8 @@ class Prior(ABC):
     def to_dict(self) -> dict[str, Any]:
         """Family and parameters as plain Python values, ready for JSON; `Prior.from_dict` is the inverse.
 
-        >>> Cauchy(0, 1).to_dict()
+        >>> import pq
+        >>> pq.Cauchy(0, 1).to_dict()
         {'family': 'Cauchy', 'loc': 0.0, 'scale': 1.0}
         """
         return {"family": self.family} | {name: _plain(getattr(self, name)) for name in parameters_of(type(self))}

@@ -21,7 +21,8 @@ class Mixture(Prior, twin=None, kernel=None):
     priors: (k,) priors. weights: (k,) not negative; they are divided by their sum, which must be positive. Raises
     `TypeError` or `ValueError` naming the argument.
 
-    >>> Mixture([Laplace(0, 1), Cauchy(0, 1)], [3, 1])
+    >>> import pq
+    >>> Mixture([pq.Laplace(0, 1), pq.Cauchy(0, 1)], [3, 1])
     Mixture(priors=(Laplace(loc=0.0, scale=1.0), Cauchy(loc=0.0, scale=1.0)), weights=(0.75, 0.25))
     """
 
