@@ -168,7 +168,7 @@ class Prior(ABC):
         nearest to its support, whatever `uniform`. Raises `TypeError` or `ValueError` naming the argument.
 
         >>> import pq
-        >>> pq.Cauchy(0, 1).quantile_between(0, math.inf, [0.0, 0.5])
+        >>> pq.Cauchy(0, 1).quantile_between(0, np.inf, [0.0, 0.5])
         array([0., 1.])
         >>> pq.Uniform(0, 1).quantile_between(5, 6, 0.5)
         5.0
