@@ -1,0 +1,1 @@
+"""What sees the records and gives back only what was paid for."""
