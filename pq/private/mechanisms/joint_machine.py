@@ -1,0 +1,408 @@
+"""`pq.private.mechanisms.joint` as machine code: the same law, cell for cell, and the same answers to uniforms.
+
+Weights are plain floats, rescaled at each output. What falls below the least float is lost; where the whole is so light
+that this could be seen, or where the bound on the rest decides, the caller is told to use the formulas. A sum over a
+stretch of cells with two moving ends is a queue of two stacks: sums to the left of a middle are kept for each cell, those
+to the right are running, and nothing is ever subtracted.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numba import float64, int64
+
+from pq.compiled.keep import compiled, given, kept
+from pq.compiled.laws import LARGEST, add_cell_masses, point
+
+DRAWN, BEST, RECORDS = 0, 1, 2  # how the total enters
+RATE, UNIT, LOG_ORDERED, MARGIN, KIND = range(5)  # of `settings`
+PART, TOTAL, KEEP_BEST, HEAD = 0, 1, 3, 4  # uniforms of a try; see pq.private.mechanisms.joint
+LIGHTEST = -600.0  # nats; lighter columns are left to the formulas
+LEAVE = -1  # to the formulas
+
+# A plan is a tuple (levels, shares, tilts, settings); a column (x, ranks, cuts, parts). Cells are a tuple
+#   rank, decay   weight of the records below, and exp(-rate (rank[c] - rank[c - 1]))
+#   own           (k or 1, c) mass under each output's base density
+#   lower, upper  ends
+# and a chain (enter, upto, scale, first, last, work): see `pq.private.mechanisms.chain`; rows of enter and upto are to be
+# multiplied by exp(scale[0]) and exp(scale[1]), and hold numbers in the windows first..last - 1 only.
+
+
+@compiled
+def _weight(x: Any, ranks: Any) -> float:
+    return float(x.size) if ranks.size == 0 else ranks[-1]
+
+
+@compiled
+def _stretch(x: Any, ranks: Any, low: float, high: float) -> Any:
+    """The cells first..last - 1 of ranks from low to high."""
+    if ranks.size:
+        return np.searchsorted(ranks, low, "left"), np.searchsorted(ranks, high, "right")
+    end = float(x.size + 1)
+    return int(min(max(math.ceil(low), 0.0), end)), int(min(math.floor(high) + 1.0, end))
+
+
+@compiled
+def _stretches(x: Any, ranks: Any, spans: Any) -> Any:
+    """Stretches (s, 2) of cells that cover the ranks of all spans, apart from each other."""
+    out = np.empty((spans.shape[0], 2), np.int64)
+    count = 0
+    for j in range(spans.shape[0]):
+        first, last = _stretch(x, ranks, spans[j, 0], spans[j, 1])
+        if first < last:
+            if count and first <= out[count - 1, 1]:
+                out[count - 1, 1] = max(out[count - 1, 1], last)
+            else:
+                out[count, 0], out[count, 1] = first, last
+                count += 1
+    return out[:count]
+
+
+@compiled
+def _cut(column: Any, first: int, last: int, start: int, edges: Any, rank: Any, bins: Any) -> int:
+    """Put the edges, ranks and bins of a stretch of cells, cut at the bins' edges, from `start` on; returns the end."""
+    x, ranks, cuts, _ = column
+    i = start
+    low = x[first - 1] if first > 0 else -math.inf
+    edges[i] = low
+    b = np.searchsorted(cuts, low, "right")
+    for cell in range(first, last):
+        high = x[cell] if cell < x.size else math.inf
+        below = float(cell) if ranks.size == 0 else ranks[cell]
+        while b < cuts.size and cuts[b] < high:
+            if cuts[b] > low:
+                rank[i], bins[i], low = below, b, cuts[b]
+                i += 1
+                edges[i] = low
+            b += 1
+        if high > low:
+            rank[i], bins[i], low = below, b, high
+            i += 1
+            edges[i] = low
+    return i
+
+
+@compiled
+def _gather(plan: Any, column: Any, spans: Any) -> Any:
+    """The cells that windows may use; see `chain.gather`."""
+    x, ranks, cuts, parts = column
+    tilts, rate = plan[2], plan[3][RATE]
+    stretches = _stretches(x, ranks, spans)
+    most = int(np.sum(stretches[:, 1] - stretches[:, 0])) + cuts.size * stretches.shape[0]
+    edges, mass, rank, bins = np.empty(most + 1), np.empty(most), np.empty(most), np.empty(most, np.int64)
+    lower, upper = np.empty(most), np.empty(most)
+    end = 0
+    for s in range(stretches.shape[0]):
+        start = end
+        end = _cut(column, stretches[s, 0], stretches[s, 1], start, edges, rank, bins)
+        add_cell_masses(parts, edges[start : end + 1], mass[start:end])
+        lower[start:end], upper[start:end] = edges[start:end], edges[start + 1 : end + 1]
+    decay = np.ones(end)
+    for c in range(1, end):
+        step = rank[c] - rank[c - 1]
+        decay[c] = decay[c - 1] if c > 1 and step == rank[c - 1] - rank[c - 2] else math.exp(-rate * step)
+    own = np.empty((tilts.shape[0] if tilts.shape[1] > 1 else 1, end))
+    for j in range(own.shape[0]):
+        for c in range(end):
+            own[j, c] = mass[c] * math.exp(tilts[j, bins[c]]) if tilts.shape[1] > 1 else mass[c]
+    return rank[:end], decay, own, lower[:end], upper[:end]
+
+
+@compiled
+def _arrive(cells: Any, rate: float, shift: float, weights: Any, source: Any, target: Any, work: Any, out: Any) -> None:
+    """Sum over earlier cells, for each of the target's; see `chain.arrivals`."""
+    rank, decay = cells[0], cells[1]
+    running, front, away = work[0], work[1], work[2]
+    begin, stop = source
+    total = 0.0
+    for s in range(begin, stop):
+        total = total * decay[s] + weights[s]
+        running[s] = total
+    near = middle = taken = begin  # sources before `near` are `shift` or more below; front: near..middle, back: ..taken
+    back, fade = 0.0, 1.0
+    near_gap, near_exp, far_gap, far_exp = 0.0, 1.0, 0.0, 1.0
+    for t in range(target[0], target[1]):
+        end = min(t, stop)
+        while near < end and rank[t] - rank[near] >= shift:
+            near += 1
+        value = 0.0
+        if near > begin:
+            gap = (rank[t] - rank[near - 1]) - shift
+            if gap != near_gap:
+                near_gap, near_exp = gap, math.exp(-rate * gap)
+            value = running[near - 1] * near_exp
+        if near < end:
+            if near >= middle:
+                middle = taken = end
+                back, fade = 0.0, 1.0
+                front[end - 1], away[end - 1] = weights[end - 1], 1.0
+                for s in range(end - 2, near - 1, -1):
+                    front[s] = weights[s] + decay[s + 1] * front[s + 1]
+                    away[s] = decay[s + 1] * away[s + 1]
+            while taken < end:
+                fade *= decay[taken]
+                back += weights[taken] * fade
+                taken += 1
+            gap = shift - (rank[t] - rank[near])
+            if gap != far_gap:
+                far_gap, far_exp = gap, math.exp(-rate * gap)
+            value += (front[near] + away[near] * back) * far_exp
+        out[t] = value
+
+
+@compiled
+def _add_groups(plan: Any, cells: Any, chain: Any, total: float, n: float, reach: float, j: int) -> None:
+    """Weights of the outputs up to j from those before the group that ends with it; see `chain.group_terms`."""
+    levels, rate, own = plan[0], plan[3][RATE], cells[2]
+    enter, upto, scale, first, last, work = chain
+    mine, power = own[min(j, own.shape[0] - 1)], work[3]
+    for t in range(first[j], last[j]):
+        power[t] = mine[t]
+        upto[j, t] = enter[j, t] * power[t]
+    for i in range(j - 1, -1, -1):
+        inner = total * (levels[j] - levels[i])
+        if last[i] <= first[j] or inner + abs(n - total + inner) > reach:
+            break
+        factor, part = math.exp(scale[0, i] - scale[0, j] - rate * inner), 1.0 / (j - i + 1)
+        mine = own[min(i, own.shape[0] - 1)]
+        for t in range(first[j], last[i]):
+            power[t] *= mine[t] * part
+            upto[j, t] += enter[i, t] * power[t] * factor
+
+
+@compiled
+def _forward(plan: Any, cells: Any, chain: Any, total: float, n: float, reach: float) -> float:
+    """Log of the sum over all ways inside the windows of a reach; fills the chain."""
+    levels, shares, _, settings = plan
+    rank, rate = cells[0], settings[RATE]
+    enter, upto, scale, first, last, work = chain
+    k = levels.size
+    for j in range(k):
+        middle = total * levels[j] + 0.5 * (n - total)
+        first[j] = np.searchsorted(rank, middle - 0.5 * reach, "left")
+        last[j] = np.searchsorted(rank, middle + 0.5 * reach, "right")
+        shift = total * shares[j]
+        if j == 0:
+            scale[0, 0] = 0.0
+            for t in range(first[0], last[0]):
+                enter[0, t] = math.exp(-rate * abs(rank[t] - shift))
+        else:
+            scale[0, j] = scale[1, j - 1]
+            source, target = (first[j - 1], last[j - 1]), (first[j], last[j])
+            _arrive(cells, rate, shift, upto[j - 1], source, target, work, enter[j])
+        _add_groups(plan, cells, chain, total, n, reach, j)
+        top = 0.0
+        for t in range(first[j], last[j]):
+            top = max(top, upto[j, t])
+        if not 0.0 < top < math.inf:
+            return -math.inf if top == 0.0 else math.nan
+        for t in range(first[j], last[j]):
+            upto[j, t] /= top
+        scale[1, j] = scale[0, j] + math.log(top)
+    whole = 0.0
+    for t in range(first[k - 1], last[k - 1]):
+        whole += upto[k - 1, t] * math.exp(-rate * abs(n - rank[t] - total * shares[k]))
+    return math.log(whole) + scale[1, k - 1]
+
+
+@compiled
+def _choose(running: Any, uniform: float) -> int:
+    """The index that inverse-transform sampling picks, given running sums of weights; -1 if there are none."""
+    if running.size == 0 or not 0.0 < running[-1] < math.inf:
+        return -1
+    last = np.searchsorted(running, running[-1], "left")
+    return min(np.searchsorted(running, uniform * running[-1], "right"), last)
+
+
+@compiled
+def _group(plan: Any, cells: Any, chain: Any, total: float, n: float, reach: float, j: int, c: int, u: float) -> int:
+    """The first output of the group in cell c that ends with output j."""
+    levels, rate, own = plan[0], plan[3][RATE], cells[2]
+    enter, _, scale, first, last, _ = chain
+    terms = np.zeros(j + 1)
+    power = 1.0
+    for i in range(j, -1, -1):
+        inner = total * (levels[j] - levels[i])
+        if not first[i] <= c < last[i] or inner + abs(n - total + inner) > reach:
+            break
+        power *= own[min(i, own.shape[0] - 1), c] / (j - i + 1)
+        terms[i] = enter[i, c] * power * math.exp(scale[0, i] - scale[0, j] - rate * inner)
+    return _choose(np.cumsum(terms), u)
+
+
+@compiled
+def _backward(
+    plan: Any, column: Any, cells: Any, chain: Any, total: float, n: float, reach: float, uniforms: Any, out: Any,
+    below: Any,
+) -> bool:  # fmt: skip
+    """Outputs, and the ranks below them, in proportion to their weights; False where the numbers do not do."""
+    shares, rate = plan[1], plan[3][RATE]
+    rank, lower, upper = cells[0], cells[3], cells[4]
+    upto, first, last, work = chain[1], chain[3], chain[4], chain[5]
+    k = shares.size - 1
+    j, bound, following = k - 1, rank.size, n
+    while j >= 0:
+        end = min(last[j], bound)
+        running, total_weight = work[0], 0.0
+        for s in range(first[j], end):
+            total_weight += upto[j, s] * math.exp(-rate * abs(following - rank[s] - total * shares[j + 1]))
+            running[s] = total_weight
+        c = _choose(running[first[j] : max(end, first[j])], uniforms[HEAD + j])
+        i = _group(plan, cells, chain, total, n, reach, j, first[j] + c, uniforms[HEAD + k + j]) if c >= 0 else -1
+        if i < 0:
+            return False
+        c += first[j]
+        for l in range(i, j + 1):
+            o = point(column[3], lower[c], upper[c], uniforms[HEAD + 2 * k + l])
+            if not -LARGEST <= o <= LARGEST:
+                return False
+            out[l], below[l] = min(max(o, np.nextafter(lower[c], math.inf)), min(upper[c], LARGEST)), rank[c]
+        out[i : j + 1].sort()
+        j, bound, following = i - 1, c, rank[c]
+    return True
+
+
+@compiled
+def _score(counts: Any, shares: Any, total: float) -> float:
+    out = 0.0
+    for j in range(counts.size):
+        out += abs(counts[j] - total * shares[j])
+    return out
+
+
+@compiled
+def _log_kept(plan: Any, below: Any, n: float) -> float:
+    """Log probability that a draw from the latent law is one from that of the best total; see `score`."""
+    shares, rate, unit = plan[1], plan[3][RATE], plan[3][UNIT]
+    counts, k = np.empty(shares.size), shares.size - 1
+    for j in range(k + 1):
+        counts[j] = (below[j] if j < k else n) - (below[j - 1] if j > 0 else 0.0)
+    firsts, used, best = np.zeros(k + 3), 1, math.inf
+    for j in range(k + 1):
+        if shares[j] > 0.0:
+            best = min(best, _score(counts, shares, counts[j] / shares[j]))
+            firsts[used] = math.ceil(counts[j] / shares[j] / unit)
+            used += 1
+    firsts[:used].sort()
+    whole = 0.0  # sum over the grid, in units of the best score
+    for m in range(used):
+        number = firsts[m + 1] - firsts[m] if m + 1 < used else math.inf
+        if number == 0.0:
+            continue
+        ahead = -rate * (_score(counts, shares, firsts[m] * unit) - best)
+        step = -rate * (_score(counts, shares, (firsts[m] + 1.0) * unit) - best) - ahead if number > 1.0 else 0.0
+        if abs(step) * min(number, 1e300) < 1e-13:
+            whole += number * math.exp(ahead)
+        else:
+            start = ahead + (number - 1.0) * step if step > 0.0 else ahead
+            whole += math.exp(start) * math.expm1(-abs(step) * number) / math.expm1(-abs(step))
+    return -0.5 * rate * unit - math.log(whole)
+
+
+@compiled
+def _spans(levels: Any, n: float, one: float, other: float, reach: float) -> Any:
+    """Smallest and largest ranks (k, 2) of the windows of all totals from one to the other."""
+    out = np.empty((levels.size, 2))
+    for j in range(levels.size):
+        a, b = one * levels[j] + 0.5 * (n - one), other * levels[j] + 0.5 * (n - other)
+        out[j, 0], out[j, 1] = min(a, b) - 0.5 * reach, max(a, b) + 0.5 * reach
+    return out
+
+
+@compiled
+def _chain(k: int, count: int) -> Any:
+    size = max(count, 1)
+    return (
+        np.empty((k, size)), np.empty((k, size)), np.empty((2, k)), np.empty(k, np.int64), np.empty(k, np.int64),
+        np.empty((4, size)),
+    )  # fmt: skip
+
+
+@compiled
+def _reach(plan: Any, column: Any, n: float) -> float:
+    """As `joint.weigh` finds it; NaN where the column is too light."""
+    levels, settings = plan[0], plan[3]
+    rate, unit = settings[RATE], settings[UNIT]
+    middle = n if settings[KIND] == RECORDS else np.rint(n / unit) * unit
+    reach = (2.0 * levels.size + 22.0) / rate
+    for _ in range(60):
+        cells = _gather(plan, column, _spans(levels, n, middle, middle, reach))
+        lowest = _forward(plan, cells, _chain(levels.size, cells[0].size), middle, n, reach)
+        if lowest > -math.inf:
+            nats = settings[LOG_ORDERED] - lowest + settings[MARGIN] + 1.0
+            across = rate * unit
+            more = math.log(2.0 * nats / across + 1.0 - 2.0 / math.expm1(-across))
+            return (nats + more) / rate if lowest > LIGHTEST else math.nan
+        if math.isnan(lowest):
+            break
+        reach *= 4.0
+    return math.nan
+
+
+@compiled
+def _log_rest(settings: Any, n: float, reach: float, totals: Any) -> float:
+    """As `joint.log_beside`, added up."""
+    rate, unit = settings[RATE], settings[UNIT]
+    out = totals.size * math.exp(-rate * reach)
+    if settings[KIND] != RECORDS:
+        series = 1.0 / -math.expm1(-rate * unit)
+        out += series * math.exp(-rate * (totals[-1] + unit - n))
+        if totals[0] > 0.0:
+            out += series * math.exp(-rate * (n - totals[0] + unit))
+    return math.log(out) + settings[LOG_ORDERED]
+
+
+_READ, _TABLE = given(float64, 1), given(float64, 2)
+_SIGNATURE = int64(_READ, _READ, _READ, _READ, _READ, _TABLE, _READ, _TABLE, _TABLE, float64[::1])
+
+
+@kept(_SIGNATURE)
+def walk_joint(sources: int) -> Any:
+    def run(
+        x: Any, ranks: Any, cuts: Any, levels: Any, shares: Any, tilts: Any, settings: Any, parts: Any,
+        uniforms: Any, out: Any,
+    ) -> int:  # fmt: skip
+        """Put outputs and the total (k + 1,) into `out`; the number of tries used, 0 if all failed, LEAVE.
+
+        x: (d,) sorted places. ranks: (d + 1,) weight of the records before each and of all, or empty for 0..d. cuts,
+        levels, shares, tilts: see `JointPlan`. settings: (5,). parts: (rows, 4), see `pq.compiled.laws`. uniforms: (tries,
+        HEAD + 3 k).
+        """
+        sources  # noqa: B018 (see pq.compiled.keep)
+        plan, column = (levels, shares, tilts, settings), (x, ranks, cuts, parts)
+        n, k, unit = _weight(x, ranks), levels.size, settings[UNIT]
+        reach = _reach(plan, column, n)
+        if math.isnan(reach):
+            return LEAVE
+        if settings[KIND] == RECORDS:
+            totals = np.array([n])
+        else:
+            totals = np.arange(max(math.ceil((n - reach) / unit), 0), math.floor((n + reach) / unit) + 1) * unit
+        cells = _gather(plan, column, _spans(levels, n, totals[0], totals[-1], reach))
+        chain = _chain(k, cells[0].size)
+        running = np.empty(totals.size)
+        for i in range(totals.size):
+            running[i] = _forward(plan, cells, chain, totals[i], n, reach)
+        top = np.max(running)
+        if not math.isfinite(top):
+            return LEAVE
+        running = np.cumsum(np.exp(running - top))
+        share = math.exp(_log_rest(settings, n, reach, totals) - top) / running[-1]
+        below = np.empty(k)
+        for one in range(uniforms.shape[0]):
+            u = uniforms[one]
+            if u[PART] * (1.0 + share) < share:
+                return LEAVE
+            total = totals[_choose(running, u[TOTAL])]
+            _forward(plan, cells, chain, total, n, reach)
+            if not _backward(plan, column, cells, chain, total, n, reach, u, out[:k], below):
+                return LEAVE
+            if settings[KIND] != BEST or math.log(u[KEEP_BEST]) < _log_kept(plan, below, n):
+                out[k] = total
+                return one + 1
+        return 0
+
+    return run
