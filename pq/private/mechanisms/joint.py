@@ -27,13 +27,15 @@ spreads; all its parts together move sum_j |n_j| by at most one.
 *The grid of totals* is infinite and public. sum_j |n_j - nu p_j| >= |n - nu|, so the weights of far totals are bounded by
 a geometric series, and a flat weight on the grid gives a proper law.
 
-*Time.* If output j has c records below, S >= |c - nu q_j| + |(n - c) - nu (1 - q_j)|, which is at most a reach R exactly if
-c is within R/2 of nu q_j + (n - nu)/2 (and |n - nu| <= R). So the ways to place outputs that leave these windows weigh
-together at most `exp(-rate R)` times the mass of h, for each total: the *rest*, bounded and not weighed. It is drawn from
-all the same: a proposal comes from the weighed part or, in proportion to its bound, from the bound itself, and the latter
-is kept with the probability that makes the law exact, or all begins anew. The reach is chosen so that the bound is below
-e^-MARGIN of the whole, so that this costs nothing; the law is exact for every reach. "best" keeps a draw of (o, nu) from the
-latent law on a grid of step s with probability exp(-rate min S) / (exp(rate s/2) sum_grid exp(-rate S)), which is at most one
+*Time.* Only ways to place outputs inside windows of ranks around their targets are weighed; all others score more than
+a reach, and together they weigh at most a bound that takes the prior's mass near the targets into account. The reach is so
+large that this *rest* is below e^-MARGIN of the whole, and it is drawn from all the same: by one uniform a draw comes from
+what is weighed or, in proportion to its bound, from the bound, and then it is kept with the probability that makes the law
+exact, or all begins anew. So the law is exact for every reach, and only time depends on it; no cell and no total that has
+some probability on a neighbour has none here. See `pq.private.mechanisms.windows` and `.shells`.
+
+*The best total.* A draw of (o, nu) from the
+latent law on a grid of step s is kept with probability exp(-rate min S) / (exp(rate s/2) sum_grid exp(-rate S)), which is at most one
 as S moves by at most one per unit of nu. How long either takes depends on the data; there is no cap on repeats, which would
 be a failure of privacy.
 
@@ -52,32 +54,37 @@ import numpy.typing as npt
 from pq.cells import from_units, to_units
 from pq.column import LARGEST, Array
 from pq.exponential import log_sum
-from pq.private.mechanisms.chain import Cells, Chain, Records, Span, backward, choose, forward, gather, prior_chain
+from pq.private.mechanisms.chain import Cells, Records, backward, choose, gather
 from pq.private.mechanisms.joint_plan import JointPlan
-from pq.private.mechanisms.score import best_score, log_score_sum, score
+from pq.private.mechanisms.score import best_score, log_score_sum
+from pq.private.mechanisms.shells import Shells, draw_from_rest, shells_beyond
+from pq.private.mechanisms.windows import chain_within, counts_between, nearest_total, totals_within, windows
 
 Before = npt.NDArray[np.int64]
 Uniforms = Callable[[int], Array]
 
-MARGIN = 42.0  # nats of the whole that the rest may weigh less; e^-42 is below the resolution of a uniform draw
-PART, TOTAL, KEEP_REST, KEEP_BEST = range(4)  # what the first uniforms of a try decide
-HEAD = 4  # how many they are; three for each output follow
+MARGIN = 12.0  # nats of the whole that the rest may weigh less: so rarely is it drawn from
+PART, TOTAL, KEEP_REST, KEEP_BEST, SHELL = range(5)  # what the first uniforms of a try decide
+HEAD = 5  # how many they are; three for each output follow
 
 
 @dataclass(frozen=True)
 class Part:
-    """What is weighed of a law, and bounds on the rest.
+    """What is weighed of a law, and the rest.
 
-    reach: in records of score. totals: (t,) that are weighed. log_weights: (t,) log weights of their ways inside the
-    reach. cells: all that these ways use. log_beside: (3,) log bounds on what the weighed totals leave out, on all totals
-    above, and on all below.
+    totals: (t,) that are weighed. log_weights: (t,) log weights of their ways inside the windows. cells: all that these
+    ways use. shells: the rest, beyond the reach of the windows.
     """
 
-    reach: float
     totals: Array
     log_weights: Array
     cells: Cells
-    log_beside: Array
+    shells: Shells
+
+    @property
+    def reach(self) -> float:
+        """Of the windows, in records of score."""
+        return float(self.shells.reaches[0])
 
 
 def draw_joint(plan: JointPlan, values: Array, before: Before | None, uniforms: Uniforms) -> tuple[Array, float | None]:
@@ -94,40 +101,14 @@ def draw_joint(plan: JointPlan, values: Array, before: Before | None, uniforms: 
             one = uniforms(HEAD + 3 * plan.size)
             outcome = propose(plan, records, part, one)
             if outcome is not None and is_kept(plan, records, outcome[0], one[KEEP_BEST]):
-                return rounded(plan, outcome[0]), outcome[1] if plan.releases_total else None
+                return released(plan, *outcome)
 
 
-def rounded(plan: JointPlan, outputs: Array) -> Array:
-    """Outputs as they are released: on a grid its nearest multiples."""
-    if plan.step is None:
-        return outputs
-    return np.clip(from_units(np.rint(to_units(outputs, plan.step)), plan.step) + 0.0, -LARGEST, LARGEST)
-
-
-def nearest_total(plan: JointPlan, n: float) -> float:
-    """The total on the public grid that is nearest to n; n itself where the plan says so."""
-    return n if plan.total == "records" else float(np.rint(n / plan.total_unit)) * plan.total_unit
-
-
-def totals_within(plan: JointPlan, n: float, reach: float) -> Array:
-    """All totals of the public grid within a reach of n."""
-    if plan.total == "records":
-        return np.array([n])
-    unit = plan.total_unit
-    return np.arange(max(math.ceil((n - reach) / unit), 0), math.floor((n + reach) / unit) + 1) * unit
-
-
-def windows(plan: JointPlan, n: float, total: float, reach: float) -> list[Span]:
-    """The ranks below each output in ways to place the outputs that score at most `reach`."""
-    middles = total * plan.levels + 0.5 * (n - total)
-    return [(middle - 0.5 * reach, middle + 0.5 * reach) for middle in middles.tolist()]
-
-
-def chain_within(plan: JointPlan, cells: Cells, n: float, total: float, reach: float) -> Chain:
-    """The chain of all ways that stay inside the windows of a reach."""
-    low, high = np.array(windows(plan, n, total, reach)).T
-    allowed = (cells.rank >= low[:, None]) & (cells.rank <= high[:, None])
-    return forward(plan, cells, total, n, allowed, reach)
+def released(plan: JointPlan, outputs: Array, total: float) -> tuple[Array, float | None]:
+    """What may be told of a draw: outputs, on a grid its nearest multiples, and perhaps the total."""
+    if plan.step is not None:
+        outputs = np.clip(from_units(np.rint(to_units(outputs, plan.step)), plan.step) + 0.0, -LARGEST, LARGEST)
+    return outputs, total if plan.releases_total else None
 
 
 def weigh(plan: JointPlan, records: Records) -> Part:
@@ -138,89 +119,28 @@ def weigh(plan: JointPlan, records: Records) -> Part:
         cells = gather(plan, records, windows(plan, records.n, middle, reach))
         lowest = chain_within(plan, cells, records.n, middle, reach).log_weight
         if lowest > -math.inf:
-            return weigh_within(plan, records, sufficient_reach(plan, lowest))
+            return weigh_within(plan, records, shells_beyond(plan, records, reach, lowest - MARGIN))
         reach *= 4.0
 
 
-def sufficient_reach(plan: JointPlan, lowest: float) -> float:
-    """A reach whose rest is below e^-MARGIN of a whole of log weight `lowest` or more."""
-    nats = plan.log_ordered - lowest + MARGIN + 1.0
-    across = plan.rate * plan.total_unit
-    return (nats + math.log(2.0 * nats / across + 1.0 - 2.0 / math.expm1(-across))) / plan.rate
-
-
-def weigh_within(plan: JointPlan, records: Records, reach: float) -> Part:
-    """Weigh all ways inside a reach, and bound the rest."""
-    n = records.n
+def weigh_within(plan: JointPlan, records: Records, shells: Shells) -> Part:
+    """Weigh all ways inside the windows that end where the rest begins."""
+    n, reach = records.n, float(shells.reaches[0])
     totals = totals_within(plan, n, reach)
     each = np.array([windows(plan, n, total, reach) for total in totals.tolist()])
     cells = gather(plan, records, list(zip(each[:, :, 0].min(axis=0), each[:, :, 1].max(axis=0), strict=True)))
-    weights = np.array([chain_within(plan, cells, n, total, reach).log_weight for total in totals.tolist()])
-    return Part(reach, totals, weights, cells, plan.log_ordered + log_beside(plan, n, reach, totals))
-
-
-def log_beside(plan: JointPlan, n: float, reach: float, totals: Array) -> Array:
-    """Log bounds (3,) on the sums of exp(-rate S) outside the windows: at the weighed totals, above, and below."""
-    out = np.array([math.log(len(totals)) - plan.rate * reach, -math.inf, -math.inf])
-    if plan.total != "records":
-        log_series = -math.log(-math.expm1(-plan.rate * plan.total_unit))
-        out[1] = log_series - plan.rate * (totals[-1] + plan.total_unit - n)
-        out[2] = log_series - plan.rate * (n - totals[0] + plan.total_unit) if totals[0] > 0.0 else -math.inf
-    return out
+    weights = [chain_within(plan, cells, n, total, reach).log_weight for total in totals.tolist()]
+    return Part(totals, np.array(weights), cells, shells)
 
 
 def propose(plan: JointPlan, records: Records, part: Part, uniforms: Array) -> tuple[Array, float] | None:
     """Outputs and a total from the latent law, by uniforms (HEAD + 3 k,); None to begin anew."""
     own = uniforms[HEAD:].reshape(3, plan.size)
-    share = math.exp(min(log_sum(part.log_beside) - log_sum(part.log_weights), 700.0))
+    share = math.exp(min(log_sum(part.shells.log_bounds) - log_sum(part.log_weights), 700.0))
     if uniforms[PART] * (1.0 + share) < share:
-        return _from_rest(plan, records, part, uniforms, own)
+        return draw_from_rest(plan, records, part.shells, uniforms[[SHELL, TOTAL, KEEP_REST]], own[2])
     total = float(part.totals[choose(part.log_weights, uniforms[TOTAL])])
     return backward(plan, part.cells, chain_within(plan, part.cells, records.n, total, part.reach), own), total
-
-
-def _from_rest(
-    plan: JointPlan, records: Records, part: Part, uniforms: Array, own: Array
-) -> tuple[Array, float] | None:
-    """A draw from the bound on the rest, kept with the probability that makes it one from the rest."""
-    ends = np.cumsum(np.exp(part.log_beside - np.max(part.log_beside)))
-    ends = np.concatenate([[0.0], ends / ends[-1]])
-    kind = min(int(np.searchsorted(ends[1:], uniforms[TOTAL], side="right")), 2)
-    left = (uniforms[TOTAL] - ends[kind]) / (ends[kind + 1] - ends[kind])
-    if kind == 0:
-        total = float(part.totals[int(left * len(part.totals))])
-    else:  # the number of a term of a geometric series
-        steps = 1.0 + math.floor(math.log1p(-left) / (-plan.rate * plan.total_unit))
-        total = float(part.totals[-1] if kind == 1 else part.totals[0]) + (3 - 2 * kind) * steps * plan.total_unit
-    outputs = backward(plan, *prior_chain(plan), own)
-    if total < 0.0 or (kind == 0 and is_inside(plan, records, part, outputs, total)):
-        return None
-    bound = part.reach if kind == 0 else abs(records.n - total)
-    excess = float(score(plan, counts_between(records, outputs), total)) - bound
-    return (outputs, total) if uniforms[KEEP_REST] < math.exp(-plan.rate * excess) else None
-
-
-def counts_between(records: Records, outputs: Array) -> Array:
-    """Weights (k + 1,) of the records below, between and above sorted outputs."""
-    below = records.rank(np.searchsorted(records.values, outputs, side="left"))
-    return np.diff(np.concatenate([[0.0], below, [records.n]]))
-
-
-def is_inside(plan: JointPlan, records: Records, part: Part, outputs: Array, total: float) -> bool:
-    """Whether outputs are among the ways that were weighed for a total."""
-    cell = np.searchsorted(records.values, outputs, side="left")
-    same = (np.diff(cell) == 0) & (np.diff(np.searchsorted(plan.cuts, outputs, side="left")) == 0)
-    low, high = np.array(windows(plan, records.n, total, part.reach)).T
-    rank = records.rank(cell)
-    if not np.all((rank >= low) & (rank <= high)):
-        return False
-    first = 0
-    for j in range(1, plan.size):
-        first = first if same[j - 1] else j
-        inner = total * (plan.levels[j] - plan.levels[first])
-        if inner + abs(records.n - total + inner) > part.reach:
-            return False
-    return True
 
 
 def is_kept(plan: JointPlan, records: Records, outputs: Array, uniform: float) -> bool:
@@ -229,4 +149,4 @@ def is_kept(plan: JointPlan, records: Records, outputs: Array, uniform: float) -
         return True
     counts = counts_between(records, outputs)
     best = plan.rate * (float(best_score(plan, counts)) + 0.5 * plan.total_unit)
-    return uniform < math.exp(-best - log_score_sum(plan, counts))
+    return math.log(uniform) < -best - log_score_sum(plan, counts)

@@ -18,9 +18,9 @@ from pq.cells import LATTICE_END, from_units, to_units
 from pq.column import Array
 from pq.exponential import log_sum
 from pq.private.mechanisms.chain import EVERYWHERE, Bools, Cells, Records, forward, gather
-from pq.private.mechanisms.joint import counts_between, nearest_total
 from pq.private.mechanisms.joint_plan import JointPlan
 from pq.private.mechanisms.score import best_score, log_score_sum, score
+from pq.private.mechanisms.windows import counts_between, nearest_total
 
 DIGITS = 40.0  # nats to which sums over totals are exact
 BLOCK = 1 << 15  # ways to place outputs that are weighed at a time

@@ -15,13 +15,15 @@ import numpy as np
 from numba import float64, int64
 
 from pq.compiled.keep import compiled, given, kept
-from pq.compiled.laws import LARGEST, add_cell_masses, point
+from pq.compiled.laws import LARGEST, add_cell_masses, log_mass, point
 
 DRAWN, BEST, RECORDS = 0, 1, 2  # how the total enters
-RATE, UNIT, LOG_ORDERED, MARGIN, KIND = range(5)  # of `settings`
-PART, TOTAL, KEEP_BEST, HEAD = 0, 1, 3, 4  # uniforms of a try; see pq.private.mechanisms.joint
+RATE, UNIT, FREE, MARGIN, BEYOND, RATIO, KIND = range(7)  # of `settings`; FREE is k log of the distinct priors
+PART, TOTAL, KEEP_BEST, HEAD = 0, 1, 3, 5  # uniforms of a try; see pq.private.mechanisms.joint
 LIGHTEST = -600.0  # nats; lighter columns are left to the formulas
 LEAVE = -1  # to the formulas
+SMALL = 1e-100  # sums below are rescaled
+MOST_SHELLS = 1 << 12
 
 # A plan is a tuple (levels, shares, tilts, settings); a column (x, ranks, cuts, parts). Cells are a tuple
 #   rank, decay   weight of the records below, and exp(-rate (rank[c] - rank[c - 1]))
@@ -112,20 +114,34 @@ def _gather(plan: Any, column: Any, spans: Any) -> Any:
 
 
 @compiled
+def _sums(cells: Any, weights: Any, begin: int, stop: int, running: Any, front: Any) -> None:
+    """Decaying sums of weights up to each cell and from each cell on, side by side."""
+    decay = cells[1]
+    left = right = 0.0
+    fade = 0.0
+    for i in range(stop - begin):
+        s, t = begin + i, stop - 1 - i
+        left = left * decay[s] + weights[s]
+        running[s] = left
+        right = right * fade + weights[t]
+        front[t] = right
+        fade = decay[t]
+
+
+@compiled
 def _arrive(cells: Any, rate: float, shift: float, weights: Any, source: Any, target: Any, work: Any, out: Any) -> None:
     """Sum over earlier cells, for each of the target's; see `chain.arrivals`."""
     rank, decay = cells[0], cells[1]
     running, front, away = work[0], work[1], work[2]
     begin, stop = source
-    total = 0.0
-    for s in range(begin, stop):
-        total = total * decay[s] + weights[s]
-        running[s] = total
-    near = middle = taken = begin  # sources before `near` are `shift` or more below; front: near..middle, back: ..taken
+    _sums(cells, weights, begin, stop, running, front)
+    apart = stop <= target[0]
+    near = begin  # sources before `near` are `shift` or more below; front: near..middle, back: middle..taken
+    middle = taken = stop if apart else begin
     back, fade = 0.0, 1.0
     near_gap, near_exp, far_gap, far_exp = 0.0, 1.0, 0.0, 1.0
     for t in range(target[0], target[1]):
-        end = min(t, stop)
+        end = stop if apart else min(t, stop)
         while near < end and rank[t] - rank[near] >= shift:
             near += 1
         value = 0.0
@@ -135,21 +151,24 @@ def _arrive(cells: Any, rate: float, shift: float, weights: Any, source: Any, ta
                 near_gap, near_exp = gap, math.exp(-rate * gap)
             value = running[near - 1] * near_exp
         if near < end:
-            if near >= middle:
-                middle = taken = end
-                back, fade = 0.0, 1.0
-                front[end - 1], away[end - 1] = weights[end - 1], 1.0
-                for s in range(end - 2, near - 1, -1):
-                    front[s] = weights[s] + decay[s + 1] * front[s + 1]
-                    away[s] = decay[s + 1] * away[s + 1]
-            while taken < end:
-                fade *= decay[taken]
-                back += weights[taken] * fade
-                taken += 1
             gap = shift - (rank[t] - rank[near])
             if gap != far_gap:
                 far_gap, far_exp = gap, math.exp(-rate * gap)
-            value += (front[near] + away[near] * back) * far_exp
+            if apart:
+                value += front[near] * far_exp
+            else:
+                if near >= middle:
+                    middle = taken = end
+                    back, fade = 0.0, 1.0
+                    front[end - 1], away[end - 1] = weights[end - 1], 1.0
+                    for s in range(end - 2, near - 1, -1):
+                        front[s] = weights[s] + decay[s + 1] * front[s + 1]
+                        away[s] = decay[s + 1] * away[s + 1]
+                while taken < end:
+                    fade *= decay[taken]
+                    back += weights[taken] * fade
+                    taken += 1
+                value += (front[near] + away[near] * back) * far_exp
         out[t] = value
 
 
@@ -199,9 +218,11 @@ def _forward(plan: Any, cells: Any, chain: Any, total: float, n: float, reach: f
             top = max(top, upto[j, t])
         if not 0.0 < top < math.inf:
             return -math.inf if top == 0.0 else math.nan
-        for t in range(first[j], last[j]):
-            upto[j, t] /= top
-        scale[1, j] = scale[0, j] + math.log(top)
+        scale[1, j] = scale[0, j]
+        if top < SMALL:
+            for t in range(first[j], last[j]):
+                upto[j, t] /= top
+            scale[1, j] += math.log(top)
     whole = 0.0
     for t in range(first[k - 1], last[k - 1]):
         whole += upto[k - 1, t] * math.exp(-rate * abs(n - rank[t] - total * shares[k]))
@@ -322,37 +343,88 @@ def _chain(k: int, count: int) -> Any:
 
 
 @compiled
-def _reach(plan: Any, column: Any, n: float) -> float:
-    """As `joint.weigh` finds it; NaN where the column is too light."""
+def _lowest(plan: Any, column: Any, n: float) -> Any:
+    """A lower bound on the log of the whole, from the total nearest to n, and the reach that gave it."""
     levels, settings = plan[0], plan[3]
-    rate, unit = settings[RATE], settings[UNIT]
-    middle = n if settings[KIND] == RECORDS else np.rint(n / unit) * unit
-    reach = (2.0 * levels.size + 22.0) / rate
-    for _ in range(60):
+    middle = n if settings[KIND] == RECORDS else np.rint(n / settings[UNIT]) * settings[UNIT]
+    reach = (2.0 * levels.size + 22.0) / settings[RATE]
+    while reach < 1e300:
         cells = _gather(plan, column, _spans(levels, n, middle, middle, reach))
         lowest = _forward(plan, cells, _chain(levels.size, cells[0].size), middle, n, reach)
-        if lowest > -math.inf:
-            nats = settings[LOG_ORDERED] - lowest + settings[MARGIN] + 1.0
-            across = rate * unit
-            more = math.log(2.0 * nats / across + 1.0 - 2.0 / math.expm1(-across))
-            return (nats + more) / rate if lowest > LIGHTEST else math.nan
-        if math.isnan(lowest):
-            break
+        if lowest != -math.inf:
+            return lowest, reach
         reach *= 4.0
-    return math.nan
+    return math.nan, reach
 
 
 @compiled
-def _log_rest(settings: Any, n: float, reach: float, totals: Any) -> float:
-    """As `joint.log_beside`, added up."""
+def _totals(settings: Any, n: float, reach: float) -> Any:
+    """Numbers of the first and the last total of the grid within a reach of n."""
+    return max(math.ceil((n - reach) / settings[UNIT]), 0.0), math.floor((n + reach) / settings[UNIT])
+
+
+@compiled
+def _log_totals(settings: Any, n: float, reach: float) -> float:
+    """See `shells.log_totals`."""
     rate, unit = settings[RATE], settings[UNIT]
-    out = totals.size * math.exp(-rate * reach)
-    if settings[KIND] != RECORDS:
-        series = 1.0 / -math.expm1(-rate * unit)
-        out += series * math.exp(-rate * (totals[-1] + unit - n))
-        if totals[0] > 0.0:
-            out += series * math.exp(-rate * (n - totals[0] + unit))
-    return math.log(out) + settings[LOG_ORDERED]
+    if settings[KIND] == RECORDS:
+        return -rate * reach
+    first, last = _totals(settings, n, reach)
+    series = -1.0 / math.expm1(-rate * unit)
+    out = max(last - first + 1.0, 0.0) + series * math.exp(-rate * ((last + 1.0) * unit - n - reach))
+    if first > 0.0:
+        out += series * math.exp(-rate * (n - (first - 1.0) * unit - reach))
+    return math.log(out) - rate * reach
+
+
+@compiled
+def _log_places(plan: Any, column: Any, n: float, reach: float) -> float:
+    """Log bound on the mass of outputs that may score at most `reach`, times the density's bound; see `shells`."""
+    levels, settings = plan[0], plan[3]
+    x, ranks, _, parts = column
+    k = levels.size
+    out, low, high = 0.0, 0.0, 0.0
+    for j in range(k):
+        half = reach * max(levels[j], 1.0 - levels[j])
+        first, last = _stretch(x, ranks, n * levels[j] - half, n * levels[j] + half)
+        if first >= last:
+            return -math.inf
+        one = x[first - 1] if first > 0 else -math.inf
+        high = x[last - 1] if last <= x.size else math.inf
+        low = one if j == 0 else low
+        out += log_mass(parts, one, high)
+    return min(out, k * log_mass(parts, low, high) - math.lgamma(k + 1.0)) + settings[FREE]
+
+
+@compiled
+def _reach(plan: Any, column: Any, n: float) -> Any:
+    """The reach of the windows and the log of the bound on the rest, see `shells.shells_beyond`; NaN to leave it."""
+    settings = plan[3]
+    lowest, reach = _lowest(plan, column, n)
+    if not lowest > LIGHTEST:
+        return math.nan, math.nan
+    enough = lowest - settings[MARGIN]
+    last_places = settings[FREE] - math.lgamma(plan[0].size + 1.0)
+    bounds, count = np.empty(MOST_SHELLS), 0
+    outer = reach
+    sums = _log_totals(settings, n, outer)
+    while sums + last_places > enough - settings[BEYOND]:
+        outer *= settings[RATIO]
+        bounds[count] = sums + _log_places(plan, column, n, outer)
+        sums = _log_totals(settings, n, outer)
+        count += 1
+        if count == MOST_SHELLS:
+            return math.nan, math.nan
+    rest = sums + last_places
+    while count > 0:
+        top = max(rest, bounds[count - 1])
+        more = top + math.log(math.exp(rest - top) + math.exp(bounds[count - 1] - top))
+        if not more <= enough:
+            return (math.nan if math.isnan(more) else outer), rest
+        rest = more
+        count -= 1
+        outer = reach * settings[RATIO] ** count
+    return reach, rest
 
 
 _READ, _TABLE = given(float64, 1), given(float64, 2)
@@ -374,13 +446,13 @@ def walk_joint(sources: int) -> Any:
         sources  # noqa: B018 (see pq.compiled.keep)
         plan, column = (levels, shares, tilts, settings), (x, ranks, cuts, parts)
         n, k, unit = _weight(x, ranks), levels.size, settings[UNIT]
-        reach = _reach(plan, column, n)
+        reach, log_rest = _reach(plan, column, n)
         if math.isnan(reach):
             return LEAVE
-        if settings[KIND] == RECORDS:
-            totals = np.array([n])
-        else:
-            totals = np.arange(max(math.ceil((n - reach) / unit), 0), math.floor((n + reach) / unit) + 1) * unit
+        totals = np.array([n])
+        if settings[KIND] != RECORDS:
+            numbers = _totals(settings, n, reach)
+            totals = np.arange(numbers[0], numbers[1] + 1.0) * unit
         cells = _gather(plan, column, _spans(levels, n, totals[0], totals[-1], reach))
         chain = _chain(k, cells[0].size)
         running = np.empty(totals.size)
@@ -390,7 +462,7 @@ def walk_joint(sources: int) -> Any:
         if not math.isfinite(top):
             return LEAVE
         running = np.cumsum(np.exp(running - top))
-        share = math.exp(_log_rest(settings, n, reach, totals) - top) / running[-1]
+        share = math.exp(log_rest - top) / running[-1]
         below = np.empty(k)
         for one in range(uniforms.shape[0]):
             u = uniforms[one]
