@@ -22,14 +22,14 @@ RATE, UNIT, FREE, MARGIN, BEYOND, RATIO, KIND = range(7)  # of `settings`; FREE 
 PART, TOTAL, KEEP_BEST, HEAD = 0, 1, 3, 5  # uniforms of a try; see pq.private.mechanisms.joint
 LIGHTEST = -600.0  # nats; lighter columns are left to the formulas
 LEAVE = -1  # to the formulas
-SMALL = 1e-100  # sums below are rescaled
+RESCALED = 4  # outputs after which weights are rescaled
 MOST_SHELLS = 1 << 12
 
 # A plan is a tuple (levels, shares, tilts, settings); a column (x, ranks, cuts, parts). Cells are a tuple
 #   rank, decay   weight of the records below, and exp(-rate (rank[c] - rank[c - 1]))
 #   own           (k or 1, c) mass under each output's base density
 #   lower, upper  ends
-# and a chain (enter, upto, scale, first, last, work): see `pq.private.mechanisms.chain`; rows of enter and upto are to be
+# and a chain (enter, upto, scale, first, last, near, work): see `pq.private.mechanisms.chain`; rows of enter and upto are to be
 # multiplied by exp(scale[0]) and exp(scale[1]), and hold numbers in the windows first..last - 1 only.
 
 
@@ -129,67 +129,103 @@ def _sums(cells: Any, weights: Any, begin: int, stop: int, running: Any, front: 
 
 
 @compiled
-def _arrive(cells: Any, rate: float, shift: float, weights: Any, source: Any, target: Any, work: Any, out: Any) -> None:
-    """Sum over earlier cells, for each of the target's; see `chain.arrivals`."""
+def _kernel(cells: Any, rate: float, center: float, first: int, last: int, out: Any) -> None:
+    """exp(-rate |rank - center|) of the cells first..last - 1, by products."""
     rank, decay = cells[0], cells[1]
-    running, front, away = work[0], work[1], work[2]
-    begin, stop = source
-    _sums(cells, weights, begin, stop, running, front)
-    apart = stop <= target[0]
-    near = begin  # sources before `near` are `shift` or more below; front: near..middle, back: middle..taken
-    middle = taken = stop if apart else begin
-    back, fade = 0.0, 1.0
-    near_gap, near_exp, far_gap, far_exp = 0.0, 1.0, 0.0, 1.0
-    for t in range(target[0], target[1]):
-        end = stop if apart else min(t, stop)
-        while near < end and rank[t] - rank[near] >= shift:
-            near += 1
-        value = 0.0
-        if near > begin:
-            gap = (rank[t] - rank[near - 1]) - shift
-            if gap != near_gap:
-                near_gap, near_exp = gap, math.exp(-rate * gap)
-            value = running[near - 1] * near_exp
-        if near < end:
-            gap = shift - (rank[t] - rank[near])
-            if gap != far_gap:
-                far_gap, far_exp = gap, math.exp(-rate * gap)
-            if apart:
-                value += front[near] * far_exp
-            else:
-                if near >= middle:
-                    middle = taken = end
-                    back, fade = 0.0, 1.0
-                    front[end - 1], away[end - 1] = weights[end - 1], 1.0
-                    for s in range(end - 2, near - 1, -1):
-                        front[s] = weights[s] + decay[s + 1] * front[s + 1]
-                        away[s] = decay[s + 1] * away[s + 1]
-                while taken < end:
-                    fade *= decay[taken]
-                    back += weights[taken] * fade
-                    taken += 1
-                value += (front[near] + away[near] * back) * far_exp
+    middle = min(max(np.searchsorted(rank, center, "left"), first), last)
+    value = math.exp(-rate * abs(rank[middle] - center)) if middle < last else 0.0
+    for t in range(middle, last):
+        value *= decay[t] if t > middle else 1.0
         out[t] = value
+    value = math.exp(-rate * abs(rank[middle - 1] - center)) if middle > first else 0.0
+    for t in range(middle - 1, first - 1, -1):
+        value *= decay[t + 1] if t < middle - 1 else 1.0
+        out[t] = value
+
+
+@compiled
+def _near(cells: Any, rate: float, shift: float, source: Any, target: Any, running: Any, near: Any, out: Any) -> None:
+    """Sums over sources that are `shift` or more below each target, and the first source that is not."""
+    rank = cells[0]
+    begin, stop = source
+    pointer, last_gap, last_exp = begin, 0.0, 1.0
+    for t in range(target[0], target[1]):
+        end = min(t, stop)
+        while pointer < end and rank[t] - rank[pointer] >= shift:
+            pointer += 1
+        near[t], out[t] = pointer, 0.0
+        if pointer > begin:
+            gap = (rank[t] - rank[pointer - 1]) - shift
+            if gap != last_gap:
+                last_gap, last_exp = gap, math.exp(-rate * gap)
+            out[t] = running[pointer - 1] * last_exp
+
+
+@compiled
+def _add_inside(
+    cells: Any, rate: float, shift: float, weights: Any, target: Any, near: Any, work: Any, out: Any
+) -> None:
+    """Add sums over the sources from near[t] to t - 1, for targets that are sources too: a queue of two stacks."""
+    rank, decay = cells[0], cells[1]
+    front, away = work[2], work[3]
+    middle = taken = -1  # front: sums over ..middle - 1, back: over middle..taken - 1
+    back, fade = 0.0, 1.0
+    for t in range(target[0], target[1]):
+        if near[t] == t:
+            continue
+        if near[t] >= middle:
+            middle = taken = t
+            back, fade = 0.0, 1.0
+            front[t - 1], away[t - 1] = weights[t - 1], 1.0
+            for s in range(t - 2, near[t] - 1, -1):
+                front[s] = weights[s] + decay[s + 1] * front[s + 1]
+                away[s] = decay[s + 1] * away[s + 1]
+        while taken < t:
+            fade *= decay[taken]
+            back += weights[taken] * fade
+            taken += 1
+        gap = shift - (rank[t] - rank[near[t]])
+        out[t] += (front[near[t]] + away[near[t]] * back) * math.exp(-rate * gap)
+
+
+@compiled
+def _arrive(
+    cells: Any, rate: float, shift: float, weights: Any, source: Any, target: Any, near: Any, work: Any, out: Any
+) -> None:
+    """Sum over earlier cells, for each of the target's; see `chain.arrivals`."""
+    rank, stop = cells[0], source[1]
+    running, front = work[0], work[1]
+    _sums(cells, weights, source[0], stop, running, front)
+    _near(cells, rate, shift, source, target, running, near, out)
+    _add_inside(cells, rate, shift, weights, (target[0], min(stop, target[1])), near, work, out)
+    last_gap, last_exp = 0.0, 1.0
+    for t in range(max(stop, target[0]), target[1]):
+        if near[t] < stop:
+            gap = shift - (rank[t] - rank[near[t]])
+            if gap != last_gap:
+                last_gap, last_exp = gap, math.exp(-rate * gap)
+            out[t] += front[near[t]] * last_exp
 
 
 @compiled
 def _add_groups(plan: Any, cells: Any, chain: Any, total: float, n: float, reach: float, j: int) -> None:
     """Weights of the outputs up to j from those before the group that ends with it; see `chain.group_terms`."""
     levels, rate, own = plan[0], plan[3][RATE], cells[2]
-    enter, upto, scale, first, last, work = chain
-    mine, power = own[min(j, own.shape[0] - 1)], work[3]
-    for t in range(first[j], last[j]):
+    enter, upto, scale, first, last, _, work = chain
+    one, other = first[j], last[j]
+    out, mine, power, before = upto[j, one:other], own[min(j, own.shape[0] - 1), one:other], work[2], enter[j, one:other]
+    for t in range(out.size):
         power[t] = mine[t]
-        upto[j, t] = enter[j, t] * power[t]
+        out[t] = before[t] * mine[t]
     for i in range(j - 1, -1, -1):
         inner = total * (levels[j] - levels[i])
-        if last[i] <= first[j] or inner + abs(n - total + inner) > reach:
+        if last[i] <= one or inner + abs(n - total + inner) > reach:
             break
         factor, part = math.exp(scale[0, i] - scale[0, j] - rate * inner), 1.0 / (j - i + 1)
-        mine = own[min(i, own.shape[0] - 1)]
-        for t in range(first[j], last[i]):
+        mine, before = own[min(i, own.shape[0] - 1), one : last[i]], enter[i, one : last[i]]
+        for t in range(before.size):
             power[t] *= mine[t] * part
-            upto[j, t] += enter[i, t] * power[t] * factor
+            out[t] += before[t] * power[t] * factor
 
 
 @compiled
@@ -197,35 +233,32 @@ def _forward(plan: Any, cells: Any, chain: Any, total: float, n: float, reach: f
     """Log of the sum over all ways inside the windows of a reach; fills the chain."""
     levels, shares, _, settings = plan
     rank, rate = cells[0], settings[RATE]
-    enter, upto, scale, first, last, work = chain
+    enter, upto, scale, first, last, near, work = chain
     k = levels.size
     for j in range(k):
         middle = total * levels[j] + 0.5 * (n - total)
         first[j] = np.searchsorted(rank, middle - 0.5 * reach, "left")
         last[j] = np.searchsorted(rank, middle + 0.5 * reach, "right")
-        shift = total * shares[j]
+        scale[0, j] = scale[1, j - 1] if j > 0 else 0.0
         if j == 0:
-            scale[0, 0] = 0.0
-            for t in range(first[0], last[0]):
-                enter[0, t] = math.exp(-rate * abs(rank[t] - shift))
+            _kernel(cells, rate, total * shares[0], first[0], last[0], enter[0])
         else:
-            scale[0, j] = scale[1, j - 1]
             source, target = (first[j - 1], last[j - 1]), (first[j], last[j])
-            _arrive(cells, rate, shift, upto[j - 1], source, target, work, enter[j])
+            _arrive(cells, rate, total * shares[j], upto[j - 1], source, target, near, work, enter[j])
         _add_groups(plan, cells, chain, total, n, reach, j)
-        top = 0.0
-        for t in range(first[j], last[j]):
-            top = max(top, upto[j, t])
-        if not 0.0 < top < math.inf:
-            return -math.inf if top == 0.0 else math.nan
         scale[1, j] = scale[0, j]
-        if top < SMALL:
-            for t in range(first[j], last[j]):
-                upto[j, t] /= top
+        if j % RESCALED == RESCALED - 1 or j == k - 1:
+            mine = upto[j, first[j] : last[j]]
+            top = np.max(mine) if mine.size else 0.0
+            if not 0.0 < top < math.inf:
+                return -math.inf if top == 0.0 else math.nan
+            mine /= top
             scale[1, j] += math.log(top)
+    mine, final = upto[k - 1], work[0]
+    _kernel(cells, rate, n - total * shares[k], first[k - 1], last[k - 1], final)
     whole = 0.0
     for t in range(first[k - 1], last[k - 1]):
-        whole += upto[k - 1, t] * math.exp(-rate * abs(n - rank[t] - total * shares[k]))
+        whole += mine[t] * final[t]
     return math.log(whole) + scale[1, k - 1]
 
 
@@ -242,7 +275,7 @@ def _choose(running: Any, uniform: float) -> int:
 def _group(plan: Any, cells: Any, chain: Any, total: float, n: float, reach: float, j: int, c: int, u: float) -> int:
     """The first output of the group in cell c that ends with output j."""
     levels, rate, own = plan[0], plan[3][RATE], cells[2]
-    enter, _, scale, first, last, _ = chain
+    enter, _, scale, first, last, _, _ = chain
     terms = np.zeros(j + 1)
     power = 1.0
     for i in range(j, -1, -1):
@@ -262,15 +295,16 @@ def _backward(
     """Outputs, and the ranks below them, in proportion to their weights; False where the numbers do not do."""
     shares, rate = plan[1], plan[3][RATE]
     rank, lower, upper = cells[0], cells[3], cells[4]
-    upto, first, last, work = chain[1], chain[3], chain[4], chain[5]
+    upto, first, last, work = chain[1], chain[3], chain[4], chain[6]
     k = shares.size - 1
     j, bound, following = k - 1, rank.size, n
     while j >= 0:
         end = min(last[j], bound)
-        running, total_weight = work[0], 0.0
+        running, whole = work[0], 0.0
+        _kernel(cells, rate, following - total * shares[j + 1], first[j], end, running)
         for s in range(first[j], end):
-            total_weight += upto[j, s] * math.exp(-rate * abs(following - rank[s] - total * shares[j + 1]))
-            running[s] = total_weight
+            whole += upto[j, s] * running[s]
+            running[s] = whole
         c = _choose(running[first[j] : max(end, first[j])], uniforms[HEAD + j])
         i = _group(plan, cells, chain, total, n, reach, j, first[j] + c, uniforms[HEAD + k + j]) if c >= 0 else -1
         if i < 0:
@@ -338,7 +372,7 @@ def _chain(k: int, count: int) -> Any:
     size = max(count, 1)
     return (
         np.empty((k, size)), np.empty((k, size)), np.empty((2, k)), np.empty(k, np.int64), np.empty(k, np.int64),
-        np.empty((4, size)),
+        np.empty(size, np.int64), np.empty((4, size)),
     )  # fmt: skip
 
 
