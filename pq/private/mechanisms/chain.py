@@ -1,13 +1,13 @@
 """Ordered outputs as a chain over the cells of a column: exact sums of weights, and draws (Section 3.2).
 
 Output j of `k` lies in a cell (a stretch between neighbouring records and public cuts) with `rank` records below. For a
-total nu the weight of a way to place the outputs is a product along the chain: exp(-rate |n_j - nu p_j|) for each of the
-k + 1 counts between neighbours, and for each group of g outputs in one cell the mass that g ordered draws from the base
-give to it, mass^g / g! times their tilts. `forward` adds up all ways from the left; `backward` draws one of them.
+total nu the weight of a way to place the outputs is a product along the chain: exp(-rate |n_j - nu p_j|) for each of
+the k + 1 counts between neighbours, and for each group of g outputs in one cell the mass that g ordered draws from the
+base give to it, mass^g / g! times their tilts. `forward` adds up all ways from the left; `backward` draws one of them.
 
 Everything is in the log domain. The sum over earlier cells needs exp(-rate |c - c' - nu p|) against all c' < c: those
-with c' <= c - nu p are a running sum, the others a sum over a stretch with two moving ends, which `range_log_sums` gives
-without ever subtracting.
+with c' <= c - nu p are a running sum, the others a sum over a stretch with two moving ends, which `range_log_sums`
+gives without ever subtracting.
 """
 
 from __future__ import annotations
@@ -68,7 +68,9 @@ class Records:
         low, high = span
         end = len(self.values) + 1
         if self.ranks is None:
-            return int(min(max(math.ceil(low), 0), end)) if low > 0 else 0, int(min(math.floor(min(high, end)) + 1, end))
+            return int(min(max(math.ceil(low), 0), end)) if low > 0 else 0, int(
+                min(math.floor(min(high, end)) + 1, end)
+            )
         return int(np.searchsorted(self.ranks, low, side="left")), int(np.searchsorted(self.ranks, high, side="right"))
 
     def rank(self, cell: Any) -> Any:
@@ -128,8 +130,8 @@ class Chain:
     """Log weights of the ways to place outputs, for one total.
 
     enter: (k, c) of outputs before j, when j is the first in cell c; the mass of c does not count yet. upto: (k, c) of
-    outputs 0..j, when j is the last in cell c. allowed: (k, c) whether output j may lie in cell c. reach: longest stretch,
-    in records of score, of a group of outputs in one cell. log_weight: of all outputs.
+    outputs 0..j, when j is the last in cell c. allowed: (k, c) whether output j may lie in cell c. reach: longest
+    stretch, in records of score, of a group of outputs in one cell. log_weight: of all outputs.
     """
 
     total: float

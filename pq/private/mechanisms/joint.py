@@ -1,7 +1,7 @@
 """All quantiles at once by one exponential mechanism whose total is latent (Section 3.2, beyond the paper).
 
-Outputs o_1 <= ... <= o_k leave n_j records between o_(j-1) and o_j, j = 1 ... k + 1; p_j = q_j - q_(j-1) is the share that
-should lie there, h the density of ordered draws from the priors, and the score of outputs and a total nu
+Outputs o_1 <= ... <= o_k leave n_j records between o_(j-1) and o_j, j = 1 ... k + 1; p_j = q_j - q_(j-1) is the share
+that should lie there, h the density of ordered draws from the priors, and the score of outputs and a total nu
 
     S(o, nu) = sum_j |n_j(o) - nu p_j|.
 
@@ -11,35 +11,34 @@ should lie there, h the density of ordered draws from the priors, and the score 
 - "records": the total is n itself, under "replace" only.
 
 *Sensitivity.* Fix o and nu. One record more or less changes one count n_j by one and nothing else: nu is an output or a
-variable of summation, not a function of the data, so the targets nu p_j do not move, and S moves by at most one. That is
-why nu is free. (Targets n p_j all move with the data and cost 2 (1 - min_j p_j).) A minimum over nu of functions that
-move by at most one moves by at most one. Replacing a record is one less and one more: at most two. With targets n p_j, one
-record less moves S by at most (1 - p_j) + sum_(i != j) p_i = 2 (1 - p_j) <= 2, and a replacement by at most 2, so "records"
-costs two under "replace" even where a number may be replaced by a missing one, which is dropped. Hence
+variable of summation, not a function of the data, so the targets nu p_j do not move, and S moves by at most one. That
+is why nu is free. (Targets n p_j all move with the data and cost 2 (1 - min_j p_j).) A minimum over nu of functions
+that move by at most one moves by at most one. Replacing a record is one less and one more: at most two. With targets n
+p_j, one record less moves S by at most (1 - p_j) + sum_(i != j) p_i = 2 (1 - p_j) <= 2, and a replacement by at most 2,
+so "records" costs two under "replace" even where a number may be replaced by a missing one, which is dropped. Hence
 `rate = epsilon / (2 D)` with D = 1 (add-remove) or 2 (replace), rounded down.
 
 *Privacy.* log density = -rate S - log Z + what is public. Between neighbours the first term moves within
-[-epsilon/2, epsilon/2], so log Z moves within it too: pure epsilon-differential privacy. For fixed neighbours log Z is one
-number, so all losses lie in an interval of width epsilon (bounded range epsilon), hence epsilon^2/8-zCDP. Dropping the
-total, rounding to a grid and interpolating are post-processing. On a grid a record is a unit of mass that a public kernel
-spreads; all its parts together move sum_j |n_j| by at most one.
+[-epsilon/2, epsilon/2], so log Z moves within it too: pure epsilon-differential privacy. For fixed neighbours log Z is
+one number, so all losses lie in an interval of width epsilon (bounded range epsilon), hence epsilon^2/8-zCDP. Dropping
+the total, rounding to a grid and interpolating are post-processing. On a grid a record is a unit of mass that a public
+kernel spreads; all its parts together move sum_j |n_j| by at most one.
 
-*The grid of totals* is infinite and public. sum_j |n_j - nu p_j| >= |n - nu|, so the weights of far totals are bounded by
-a geometric series, and a flat weight on the grid gives a proper law.
+*The grid of totals* is infinite and public. sum_j |n_j - nu p_j| >= |n - nu|, so the weights of far totals are bounded
+by a geometric series, and a flat weight on the grid gives a proper law.
 
 *Time.* Only ways to place outputs inside windows of ranks around their targets are weighed; all others score more than
-a reach, and together they weigh at most a bound that takes the prior's mass near the targets into account. The reach is so
-large that this *rest* is below e^-MARGIN of the whole, and it is drawn from all the same: by one uniform a draw comes from
-what is weighed or, in proportion to its bound, from the bound, and then it is kept with the probability that makes the law
-exact, or all begins anew. So the law is exact for every reach, and only time depends on it; no cell and no total that has
-some probability on a neighbour has none here. See `pq.private.mechanisms.windows` and `.shells`.
+a reach, and together they weigh at most a bound that takes the prior's mass near the targets into account. The reach is
+so large that this *rest* is below e^-MARGIN of the whole, and it is drawn from all the same: by one uniform a draw
+comes from what is weighed or, in proportion to its bound, from the bound, and then it is kept with the probability that
+makes the law exact, or all begins anew. So the law is exact for every reach, and only time depends on it; no cell and
+no total that has some probability on a neighbour has none here. See `pq.private.mechanisms.windows` and `.shells`.
 
-*The best total.* A draw of (o, nu) from the
-latent law on a grid of step s is kept with probability exp(-rate min S) / (exp(rate s/2) sum_grid exp(-rate S)), which is at most one
-as S moves by at most one per unit of nu. How long either takes depends on the data; there is no cap on repeats, which would
-be a failure of privacy.
+*The best total.* A draw of (o, nu) from the latent law on a grid of step s is kept with probability
+exp(-rate min S) / (exp(rate s/2) sum_grid exp(-rate S)), which is at most one as S moves by at most one per unit of nu.
+How long either takes depends on the data; there is no cap on repeats, which would be a failure of privacy.
 
-The law of one uniform after the other is that of real numbers; floats round weights below e^-37 of the largest away.
+All this is said of real numbers; sums of floats lose weights below e^-37 of the largest, and uniforms have 53 bits.
 """
 
 from __future__ import annotations
@@ -90,8 +89,8 @@ class Part:
 def draw_joint(plan: JointPlan, values: Array, before: Before | None, uniforms: Uniforms) -> tuple[Array, float | None]:
     """Outputs (k,), and the total where it is released, drawn from the exact law.
 
-    values: (d,) sorted, finite, ties allowed. before: (d + 1,) records before each value and of all, None if each is one.
-    uniforms: gives as many independent numbers in (0, 1), both excluded, as it is asked for. Guarantees epsilon-
+    values: (d,) sorted, finite, ties allowed. before: (d + 1,) records before each value and of all, None if each is
+    one. uniforms: gives as many independent numbers in (0, 1), both excluded, as it is asked for. Guarantees epsilon-
     differential privacy of all that it returns, under the plan's adjacency.
     """
     with np.errstate(all="ignore"):
@@ -113,14 +112,19 @@ def released(plan: JointPlan, outputs: Array, total: float) -> tuple[Array, floa
 
 def weigh(plan: JointPlan, records: Records) -> Part:
     """Weigh so much of the law that the rest is below e^-MARGIN of it."""
+    start = (2.0 * plan.size + 22.0) / plan.rate
+    return weigh_within(plan, records, shells_beyond(plan, records, start, lower_bound(plan, records, start) - MARGIN))
+
+
+def lower_bound(plan: JointPlan, records: Records, reach: float) -> float:
+    """A lower bound on the log of the whole, from one total and windows that grow until more would hardly help."""
     middle = nearest_total(plan, records.n)
-    reach = (2.0 * plan.size + 22.0) / plan.rate
-    while True:  # one total gives a lower bound on the whole
+    while True:
         cells = gather(plan, records, windows(plan, records.n, middle, reach))
         lowest = chain_within(plan, cells, records.n, middle, reach).log_weight
-        if lowest > -math.inf:
-            return weigh_within(plan, records, shells_beyond(plan, records, reach, lowest - MARGIN))
-        reach *= 4.0
+        if lowest > -2.0 * plan.rate * reach:
+            return lowest
+        reach *= 2.0
 
 
 def weigh_within(plan: JointPlan, records: Records, shells: Shells) -> Part:

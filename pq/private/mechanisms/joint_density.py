@@ -1,8 +1,8 @@
 """The exact law of a joint release, for evaluation and audit: it sees the data (Section 3.2).
 
-The normaliser is a sum over all cells and, up to e^-DIGITS of it, over all totals; nothing of the sampler's windows enters.
-The best total has no chain, so its normaliser is a sum over all ways to place outputs in cells: for columns or numbers of
-quantiles that are small.
+The normaliser is a sum over all cells and, up to e^-DIGITS of it, over all totals; nothing of the sampler's windows
+enters. The best total has no chain, so its normaliser is a sum over all ways to place outputs in cells: for columns or
+numbers of quantiles that are small.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ def joint_log_density(
 ) -> float:
     """Exact log density of outputs, and of a total if one is given; on a grid log probability.
 
-    values, before: as for `draw_joint`. outputs: (k,) in the order of the quantiles. total: of a plan that draws one; None
-    for the law of the outputs alone. Returns nats, -inf for what cannot come out.
+    values, before: as for `draw_joint`. outputs: (k,) in the order of the quantiles. total: of a plan that draws one;
+    None for the law of the outputs alone. Returns nats, -inf for what cannot come out.
 
     >>> from pq.priors import Uniform
     >>> plan = JointPlan.of([0.5], epsilon=1, priors=Uniform(0, 4), total="best")

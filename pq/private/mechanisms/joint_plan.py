@@ -1,16 +1,16 @@
 """The public facts of a joint release: rates, totals, and one base measure under several priors (Section 3.2).
 
-*Priors that differ.* Outputs that share a cell of the data are weighed together, and the weight of a group must be exact:
-an approximate normaliser would spend privacy. Let mu be the mixture of the distinct priors in equal parts, and cut the
-line at public places into bins B. The base density of output j is
+*Priors that differ.* Outputs that share a cell of the data are weighed together, and the weight of a group must be
+exact: an approximate normaliser would spend privacy. Let mu be the mixture of the distinct priors in equal parts, and
+cut the line at public places into bins B. The base density of output j is
 
     h_j(o) = mu(o) * mu_j(B) / mu(B)    for o in B,
 
 so it has the mass of prior j on every bin and the shape of mu inside. All outputs then have one measure in a bin, times
-constants: a group of outputs i..j inside a cell of mass w that lies in one bin has the weight w^g / g! times the product
-of their g constants, exactly, and its places are g sorted draws from mu. Cells that cross a bin's edge are cut there. The
-cuts are quantiles of the priors; where they stand is a matter of accuracy, not of privacy, as no record moves them. One
-prior for all is the case of one bin and constants of one.
+constants: a group of outputs i..j inside a cell of mass w that lies in one bin has the weight w^g / g! times the
+product of their g constants, exactly, and its places are g sorted draws from mu. Cells that cross a bin's edge are cut
+there. The cuts are quantiles of the priors; where they stand is a matter of accuracy, not of privacy, as no record
+moves them. One prior for all is the case of one bin and constants of one.
 """
 
 from __future__ import annotations
@@ -20,12 +20,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from itertools import pairwise
 from typing import Any, Literal, get_args
 
 import numpy as np
 
 from pq.cells import grid_step
 from pq.column import Array
+from pq.compiled.encode import encode
 from pq.exact import budget_fraction, float_below, quantile_fractions
 from pq.priors import Mixture, Prior
 from pq.privacy import Adjacency, check_choice
@@ -45,10 +47,10 @@ FEWEST_PLACES, MOST_PLACES = 8, 64
 class JointPlan:
     """What is known of a joint release before any data are touched; make it by `JointPlan.of`.
 
-    quantiles: (k,) exact, strictly increasing. epsilon: exact. adjacency: "add-remove" or "replace". total: how the number
-    of records enters, see `pq.private.mechanisms.joint`. priors: (k,). step: of the grid of outputs, exact, or None.
-    total_step: exact distance of the totals that are tried, which are its multiples from 0 on. places: sub-places of a
-    grid cell over which a record on a grid is spread.
+    quantiles: (k,) exact, strictly increasing. epsilon: exact. adjacency: "add-remove" or "replace". total: how the
+    number of records enters, see `pq.private.mechanisms.joint`. priors: (k,). step: of the grid of outputs, exact, or
+    None. total_step: exact distance of the totals that are tried, which are its multiples from 0 on. places: sub-places
+    of a grid cell over which a record on a grid is spread.
     """
 
     quantiles: tuple[Fraction, ...]
@@ -74,10 +76,10 @@ class JointPlan:
     ) -> JointPlan:
         """Check the public facts of a joint release.
 
-        quantiles: (k,) strictly increasing, in [0, 1]. epsilon: positive and finite. priors: one for all quantiles or one
-        for each. total: "drawn", "best", or under "replace" also "records". grid: public step of the outputs, or None.
-        size_guess: rough public number of records, tunes a release on a grid. Returns a plan. Raises `ValueError` or
-        `TypeError` naming the argument.
+        quantiles: (k,) strictly increasing, in [0, 1]. epsilon: positive and finite. priors: one for all quantiles or
+        one for each. total: "drawn", "best", or under "replace" also "records". grid: public step of the outputs, or
+        None. size_guess: rough public number of records, tunes a release on a grid. Returns a plan. Raises `ValueError`
+        or `TypeError` naming the argument.
 
         >>> from pq.priors import Uniform
         >>> plan = JointPlan.of([0.25, 0.5, 0.75], epsilon=1, priors=Uniform(0, 1))
@@ -118,9 +120,15 @@ class JointPlan:
         """Number of outputs."""
         return len(self.quantiles)
 
-    @property
+    @cached_property
     def distinct_priors(self) -> int:
         return len(set(self.priors))
+
+    @cached_property
+    def tables(self) -> Array | None:
+        """The base measure for machine code, see `pq.compiled.encode`; None where that does not do it."""
+        tables = encode([self.base])
+        return None if tables is None else tables[0][0, 0]
 
     @cached_property
     def levels(self) -> Array:
@@ -131,7 +139,7 @@ class JointPlan:
     def shares(self) -> Array:
         """(k + 1,) of the records below, between and above the quantiles; they sum to one."""
         ends = (Fraction(0), *self.quantiles, Fraction(1))
-        return np.array([float(b - a) for a, b in zip(ends[:-1], ends[1:], strict=True)])
+        return np.array([float(b - a) for a, b in pairwise(ends)])
 
     @cached_property
     def total_unit(self) -> float:
@@ -177,8 +185,8 @@ def exact_rate(epsilon: Fraction, adjacency: str) -> Fraction:
 def total_step(rate: Fraction, size: int, total: str) -> Fraction:
     """Distance of the totals that are tried: as coarse as costs nothing; it depends on public facts alone.
 
-    A drawn total blurs by `(size + 1) / rate` records anyway. The best one is found by keeping draws on a grid, and more
-    are kept on a finer one.
+    A drawn total blurs by `(size + 1) / rate` records anyway. The best one is found by keeping draws on a grid, and
+    more are kept on a finer one.
 
     >>> total_step(Fraction(1, 2), 9, "drawn"), total_step(Fraction(1, 2), 9, "best")
     (Fraction(20, 1), Fraction(4, 1))

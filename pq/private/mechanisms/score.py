@@ -1,7 +1,7 @@
 """The score of a joint release: how far the counts between outputs are from their shares of a total (Section 3.2).
 
-S(nu) = sum_j |n_j - nu p_j| is convex and piecewise linear in nu, with corners at n_j / p_j and slopes from -1 to 1. So its
-minimum is at a corner, and sums of exp(-rate S) over a grid of totals are geometric series between corners.
+S(nu) = sum_j |n_j - nu p_j| is convex and piecewise linear in nu, with corners at n_j / p_j and slopes from -1 to 1. So
+its minimum is at a corner, and sums of exp(-rate S) over a grid of totals are geometric series between corners.
 """
 
 from __future__ import annotations

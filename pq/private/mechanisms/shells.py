@@ -1,15 +1,15 @@
 """What a joint release does not weigh: bounds on it, and exact draws from it (Section 3.2).
 
-The *rest* is all that scores more than a reach. It is cut into shells R_i < S <= R_(i+1), the last one without end. In a
-shell every output lies in its wide window (`pq.private.mechanisms.windows`), and an output's base density is at most D times
-the common base mu, D the number of distinct priors. So a shell weighs at most
+The *rest* is all that scores more than a reach. It is cut into shells R_i < S <= R_(i+1), the last one without end. In
+a shell every output lies in its wide window (`pq.private.mechanisms.windows`), and an output's base density is at most
+D times the common base mu, D the number of distinct priors. So a shell weighs at most
 
     sum over totals nu of exp(-rate max(R_i, |n - nu|))  times  D^k times the lesser of
     prod_j mu(window j of R_(i+1))  and  mu(hull of these windows)^k / k!,
 
 a geometric series times masses of few intervals; the second form uses that outputs are in order. To draw from the rest,
-draw a shell, a total and places from this bound, independent ones or sorted ones, and keep them with the probability that
-turns one density into the other.
+draw a shell, a total and places from this bound, independent ones or sorted ones, and keep them with the probability
+that turns one density into the other.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ BEYOND = 20.0  # nats below the margin: where the last shell may begin
 class Shells:
     """The rest beyond `reaches[0]`.
 
-    reaches: (s,) in records of score, increasing. log_bounds: (s,) log weight of each shell at most. is_sorted: (s,) whether
-    its places are bounded by those of sorted draws.
+    reaches: (s,) in records of score, increasing. log_bounds: (s,) log weight of each shell at most. is_sorted: (s,)
+    whether its places are bounded by those of sorted draws.
     """
 
     reaches: Array

@@ -1,9 +1,10 @@
 """Which ways to place joint outputs may have a small score (Section 3.2).
 
-If output j has c records below, S(o, nu) >= |c - nu q_j| + |(n - c) - nu (1 - q_j)|, which is at most a reach R exactly if
-|n - nu| <= R and c is within R/2 of nu q_j + (n - nu)/2: a window of R ranks. A group of outputs in one cell has counts of
-zero inside, which score nu times their shares. So whatever leaves the windows scores more than R. With a and b the two
-signed distances above, c - n q_j = (1 - q_j) a - q_j b, so for every total |c - n q_j| <= max(q_j, 1 - q_j) S.
+If output j has c records below, S(o, nu) >= |c - nu q_j| + |(n - c) - nu (1 - q_j)|, which is at most a reach R exactly
+if |n - nu| <= R and c is within R/2 of nu q_j + (n - nu)/2: a window of R ranks. A group of outputs in one cell has
+counts of zero inside, which score nu times their shares. So whatever leaves the windows scores more than R. With a and
+b the two signed distances above, c - n q_j = (1 - q_j) a - q_j b, so for every total |c - n q_j| <= max(q_j, 1 - q_j)
+S.
 """
 
 from __future__ import annotations
@@ -27,7 +28,8 @@ def totals_within(plan: JointPlan, n: float, reach: float) -> Array:
     if plan.total == "records":
         return np.array([n])
     unit = plan.total_unit
-    return np.arange(max(math.ceil((n - reach) / unit), 0), math.floor((n + reach) / unit) + 1) * unit
+    numbers: Array = np.arange(max(math.ceil((n - reach) / unit), 0.0), math.floor((n + reach) / unit) + 1.0)
+    return numbers * unit
 
 
 def windows(plan: JointPlan, n: float, total: float, reach: float) -> list[Span]:
