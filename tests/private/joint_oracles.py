@@ -24,7 +24,7 @@ def best_score(counts: Sequence[float], shares: Sequence[float]) -> float:
     """By golden section, not by corners."""
     low, high = 0.0, 1.0 + max((c / p for c, p in zip(counts, shares, strict=True) if p > 0), default=0.0)
     ratio = (math.sqrt(5.0) - 1.0) / 2.0
-    for _ in range(200):
+    for _ in range(70):
         a, b = high - ratio * (high - low), low + ratio * (high - low)
         if score(counts, shares, a) <= score(counts, shares, b):
             high = b
