@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 Weigh = Callable[[Sequence[float]], float]
 
@@ -58,3 +59,17 @@ def log_kernel(x: Sequence[float], quantiles: Sequence[float], rate: float, tota
         return -rate * (best_score(counts, shares) if total is None else score(counts, shares, total))
 
     return weigh
+
+
+def remember_normalisers(module: Any) -> Callable[..., float]:
+    """The module's `log_normaliser`, computed once for each column."""
+    known: dict[Any, float] = {}
+    compute = module.log_normaliser
+
+    def remembered(plan: Any, records: Any) -> float:
+        key = plan, records.values.tobytes()
+        if key not in known:
+            known[key] = compute(plan, records)
+        return known[key]
+
+    return remembered

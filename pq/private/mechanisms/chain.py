@@ -236,9 +236,3 @@ def backward(plan: JointPlan, cells: Cells, chain: Chain, uniforms: Array) -> Ar
         outputs[first : j + 1] = np.clip(drawn, math.nextafter(lower, math.inf), min(upper, LARGEST))
         j, last, following = first - 1, cell, float(cells.rank[cell])
     return outputs
-
-
-def prior_chain(plan: JointPlan) -> tuple[Cells, Chain]:
-    """The chain of a column without records, whose draws are ordered outputs under the base densities alone."""
-    cells = gather(plan, Records(np.empty(0), None), [EVERYWHERE])
-    return cells, forward(plan, cells, 0.0, 0.0, np.ones((plan.size, len(cells.rank)), dtype=bool))

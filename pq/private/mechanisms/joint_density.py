@@ -107,7 +107,7 @@ def log_sum_over_totals(plan: JointPlan, n: float, log_weight: Callable[[float],
     middle, unit = nearest_total(plan, n), plan.total_unit
     if not math.isfinite(log_weight(middle)):
         return -math.inf  # a weight of zero, whatever the total
-    log_series = plan.log_ordered - math.log(-math.expm1(-plan.rate * unit)) + math.log(2.0)
+    log_series = plan.log_most - math.log(-math.expm1(-plan.rate * unit)) + math.log(2.0)
     terms = [log_weight(middle)]
     for step in itertools.count(1):
         if log_series - plan.rate * (step * unit - abs(n - middle)) < log_sum(np.array(terms)) - DIGITS:

@@ -97,13 +97,8 @@ class JointPlan:
             raise ValueError('total must not be "records" under "add-remove": the number of records is not public')
         each = _each_prior(priors, len(exact))
         nats = exact_rate(budget, adjacency)
-        plan = cls(
-            exact, budget, adjacency, total, each, grid_step(grid, each), total_step(nats, len(exact), total),
-            _places(size_guess, nats),
-        )  # fmt: skip
-        if plan.distinct_priors > 1 and not plan.log_ordered > -600.0:
-            raise ValueError("priors must leave room for outputs in the order of the quantiles")
-        return plan
+        step = total_step(nats, len(exact), total)
+        return cls(exact, budget, adjacency, total, each, grid_step(grid, each), step, _places(size_guess, nats))
 
     @cached_property
     def rate(self) -> float:
@@ -166,11 +161,9 @@ class JointPlan:
         return self._measure[2]
 
     @cached_property
-    def log_ordered(self) -> float:
-        """Log mass of all ordered outputs under the base densities; minus log k! for one prior."""
-        from pq.private.mechanisms.chain import prior_chain
-
-        return prior_chain(self)[1].log_weight
+    def log_most(self) -> float:
+        """Log of a bound on the mass of all ordered outputs: each density is at most `distinct_priors` times the base."""
+        return self.size * math.log(self.distinct_priors) - math.lgamma(self.size + 1)
 
 
 def exact_rate(epsilon: Fraction, adjacency: str) -> Fraction:

@@ -48,7 +48,7 @@ def shells_beyond(plan: JointPlan, records: Records, start: float, log_enough: f
     reaches, log_sums, log_places = [start], [log_totals(plan, records.n, start)], []
     ordered = -math.lgamma(plan.size + 1)
     free = plan.size * math.log(plan.distinct_priors)
-    while log_sums[-1] + ordered + free > log_enough - BEYOND:
+    while log_sums[-1] + plan.log_most > log_enough - BEYOND:
         reaches.append(reaches[-1] * RATIO)
         log_sums.append(log_totals(plan, records.n, reaches[-1]))
         low, high = outer_ends(plan, records, reaches[-1])
