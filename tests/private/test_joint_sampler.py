@@ -44,7 +44,7 @@ def quantiles_of(k: int) -> list[Fraction]:
 
 def p_value(plan: JointPlan, x: list[float], draw: Callable[[], Outcome], trials: int) -> float:
     """Of a chi-square test of drawn cells, and totals where these are drawn, against the exact law."""
-    edges = sorted({0.0, 1.0, *x, *(c for c in plan.cuts.tolist() if 0.0 < c < 1.0)})  # the density is constant between
+    edges = sorted({0.0, 1.0, *x, *(c for c in plan.cuts.tolist() if 0.0 < c < 1.0)})
     totals = [i * plan.total_unit for i in range(20)] if plan.releases_total else [None]
     law = {
         (cells, total): math.exp(joint_density.joint_log_density(plan, np.array(x), None, np.array(point), total))

@@ -162,7 +162,7 @@ class JointPlan:
 
     @cached_property
     def log_most(self) -> float:
-        """Log of a bound on the mass of all ordered outputs: each density is at most `distinct_priors` times the base."""
+        """Log of a bound on the mass of all ordered outputs; no density exceeds `distinct_priors` times the base."""
         return self.size * math.log(self.distinct_priors) - math.lgamma(self.size + 1)
 
 
