@@ -63,7 +63,9 @@ def joint_score(
         high *= 2.0
     for _ in range(200):  # the least v with rate (v - start) >= log of the number of totals that may score v
         middle = 0.5 * (low + high)
-        low, high = (low, middle) if rate * (middle - start) >= _log_totals(middle, rate, total_step) else (middle, high)
+        low, high = (
+            (low, middle) if rate * (middle - start) >= _log_totals(middle, rate, total_step) else (middle, high)
+        )
     return high
 
 

@@ -99,7 +99,9 @@ increasing = st.lists(st.floats(-1e300, 1e300), min_size=1, max_size=8).map(sort
 
 
 @given(increasing, st.integers(0, 2**32 - 1))
-def test_interpolated_quantiles_are_finite_increasing_and_pass_through_the_values(values: list[float], seed: int) -> None:
+def test_interpolated_quantiles_are_finite_increasing_and_pass_through_the_values(
+    values: list[float], seed: int
+) -> None:
     rng = np.random.default_rng(seed)
     levels = np.sort(rng.choice(np.arange(1, 100), size=len(values), replace=False)) / 100
     quantiles = rng.permutation(np.concatenate([[0.0, 1.0], rng.random(20), levels]))

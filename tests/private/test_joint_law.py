@@ -206,7 +206,8 @@ def test_normalisation_rejects_groups_without_their_factorial(monkeypatch: pytes
 @pytest.mark.parametrize(
     ("changed", "name"),
     [
-        ({"quantiles": [0.5, 0.25]}, "quantiles"), ({"quantiles": [0.5, 0.5]}, "quantiles"), ({"epsilon": 0}, "epsilon"),
+        ({"quantiles": [0.5, 0.25]}, "quantiles"), ({"quantiles": [0.5, 0.5]}, "quantiles"),
+        ({"epsilon": 0}, "epsilon"),
         ({"epsilon": math.inf}, "epsilon"), ({"priors": [UNIT]}, "priors"), ({"priors": 3}, "priors"),
         ({"adjacency": "both"}, "adjacency"), ({"total": "known"}, "total"), ({"total": "records"}, "total"),
         ({"grid": -1}, "grid"), ({"size_guess": -1}, "size_guess"), ({"size_guess": 1.5}, "size_guess"),

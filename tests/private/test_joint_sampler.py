@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 import scipy.stats
 
+from pq.exponential import log_sum
 from pq.priors import Cauchy, HalfCauchy, Laplace, Mixture, Normal, PiecewiseConstant, Prior, Uniform, from_scipy
 from pq.private.mechanisms import joint, joint_density, joint_machine, joint_plan
 from pq.private.mechanisms.chain import Records
@@ -20,6 +21,7 @@ from pq.private.mechanisms.joint import Part, draw_joint, is_kept, propose, weig
 from pq.private.mechanisms.joint_machine import draw_joint_fast
 from pq.private.mechanisms.joint_plan import JointPlan
 from pq.private.mechanisms.shells import shells_beyond
+from pq.private.mechanisms.totals import NONE_SKIPPED, search_totals
 
 LEAST_P = 1e-7  # a test of a histogram fails by chance with this probability
 QUARTILES = (Fraction(1, 4), Fraction(1, 2), Fraction(3, 4))
@@ -114,6 +116,45 @@ def test_the_law_does_not_depend_on_what_is_weighed() -> None:
 
 
 @pytest.mark.usefixtures("few_cuts")
+def test_totals_that_are_skipped_are_drawn_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Formulas; few totals are weighed, and most others are left to their bounds."""
+    x, rng = [0.1, 0.3, 0.35, 0.6, 0.95], np.random.default_rng(15)
+    monkeypatch.setattr(joint, "MANY_TOTALS", 0)
+    monkeypatch.setattr(joint, "MARGIN", -6.0)
+    plan = JointPlan.of([0.5], epsilon=2, priors=Uniform(0, 1))
+    plan = dataclasses.replace(plan, total_step=Fraction(1, 2))
+    part = narrow(plan, x, 8.0)
+    assert part.skipped.sizes.sum() > len(part.numbers)
+    with np.errstate(all="ignore"):
+        assert p_value(plan, x, lambda: drawn_from(plan, x, part, rng), 1500) > LEAST_P
+        careless = dataclasses.replace(part, skipped=NONE_SKIPPED)
+        assert p_value(plan, x, lambda: drawn_from(plan, x, careless, rng), 1500) < LEAST_P
+
+
+def test_no_total_weighs_more_than_its_bound() -> None:
+    """Random walks with steps of at most `across`."""
+    rng = np.random.default_rng(16)
+    for across, margin in ((0.7, 12.0), (3.0, 2.0), (0.1, -1.0)):
+        walk = np.cumsum(rng.uniform(-across, across, 3000)) - 0.3 * across * np.abs(np.arange(3000) - 900.0)
+        numbers, weights, skipped = search_totals(lambda i, walk=walk: float(walk[i]), 3000, across, margin)
+        assert np.array_equal(weights, walk[numbers])
+        bound = np.full(3000, -math.inf)
+        for first, size, log_each in zip(skipped.firsts, skipped.sizes, skipped.log_each, strict=True):
+            bound[first : first + size] = log_each
+        bound[numbers] = weights
+        assert np.all(walk <= bound + 1e-9)
+        if skipped.sizes.size:
+            assert log_sum(skipped.log_bounds) <= log_sum(weights) - margin
+
+
+def test_many_equal_records_take_few_weighed_totals() -> None:
+    """100,000 equal records, no grid: thousands of totals are near, and 200 are weighed."""
+    plan = JointPlan.of(QUARTILES, epsilon=1, priors=Uniform(0, 1))
+    with np.errstate(all="ignore"):
+        part = joint.weigh(plan, Records(np.full(100_000, 0.5), None))
+    assert len(part.numbers) < 200 < 5000 < len(part.totals)
+
+
 def test_the_rest_under_priors_of_each_quantile() -> None:
     x, rng = [0.1, 0.3, 0.6], np.random.default_rng(14)
     priors = [Uniform(0, 0.6), Uniform(0, 1)]

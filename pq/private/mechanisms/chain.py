@@ -126,7 +126,7 @@ def _piece(records: Records, cuts: Array, first: int, last: int) -> tuple[Array,
 
 
 @dataclass(frozen=True)
-class Chain:
+class CellChain:
     """Log weights of the ways to place outputs, for one total.
 
     enter: (k, c) of outputs before j, when j is the first in cell c; the mass of c does not count yet. upto: (k, c) of
@@ -143,7 +143,9 @@ class Chain:
     log_weight: float
 
 
-def forward(plan: JointPlan, cells: Cells, total: float, n: float, allowed: Bools, reach: float = math.inf) -> Chain:
+def forward(
+    plan: JointPlan, cells: Cells, total: float, n: float, allowed: Bools, reach: float = math.inf
+) -> CellChain:
     """Sum over all allowed ways to place the outputs, from the first to the last."""
     k, rate = plan.size, plan.rate
     enter, upto = np.full((2, k, len(cells.rank)), -np.inf)
@@ -151,13 +153,13 @@ def forward(plan: JointPlan, cells: Cells, total: float, n: float, allowed: Bool
         shift = total * plan.shares[j]
         first = -rate * np.abs(cells.rank - shift) if j == 0 else arrivals(upto[j - 1], cells.rank, shift, rate)
         enter[j] = np.where(allowed[j], first, -np.inf)
-        chain = Chain(total, n, allowed, reach, enter, upto, -math.inf)
+        chain = CellChain(total, n, allowed, reach, enter, upto, -math.inf)
         upto[j] = np.logaddexp.reduce(group_terms(plan, cells, chain, j, slice(None)), axis=0)
     log_weight = log_sum(upto[-1] - rate * np.abs(n - cells.rank - total * plan.shares[k]))
-    return Chain(total, n, allowed, reach, enter, upto, log_weight)
+    return CellChain(total, n, allowed, reach, enter, upto, log_weight)
 
 
-def group_terms(plan: JointPlan, cells: Cells, chain: Chain, j: int, where: slice) -> Array:
+def group_terms(plan: JointPlan, cells: Cells, chain: CellChain, j: int, where: slice) -> Array:
     """Log weights (j + 1, c) by the first output i of the group in a cell that ends with output j."""
     terms = np.full((j + 1, len(cells.rank[where])), -np.inf)
     weight = np.zeros(terms.shape[1])
@@ -171,7 +173,7 @@ def group_terms(plan: JointPlan, cells: Cells, chain: Chain, j: int, where: slic
     return terms
 
 
-def within(chain: Chain, inner: float) -> bool:
+def within(chain: CellChain, inner: float) -> bool:
     """Whether a group whose inner counts score `inner` is inside the reach; its score is at least this sum."""
     return inner + abs(chain.n - chain.total + inner) <= chain.reach
 
@@ -219,7 +221,7 @@ def choose(log_weights: Array, uniform: float) -> int:
     return min(int(np.searchsorted(running, uniform * running[-1], side="right")), last)
 
 
-def backward(plan: JointPlan, cells: Cells, chain: Chain, uniforms: Array) -> Array:
+def backward(plan: JointPlan, cells: Cells, chain: CellChain, uniforms: Array) -> Array:
     """Outputs (k,) drawn in proportion to their weights, from the last group to the first.
 
     uniforms: (3, k) for the cell and the size of the group that ends with each output, and for the places.

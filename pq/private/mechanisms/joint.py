@@ -57,6 +57,7 @@ from pq.private.mechanisms.chain import Cells, Records, backward, choose, gather
 from pq.private.mechanisms.joint_plan import JointPlan
 from pq.private.mechanisms.score import best_score, log_score_sum
 from pq.private.mechanisms.shells import Shells, draw_from_rest, shells_beyond
+from pq.private.mechanisms.totals import NONE_SKIPPED, Ints, Skipped, search_totals
 from pq.private.mechanisms.windows import chain_within, counts_between, nearest_total, totals_within, windows
 
 Before = npt.NDArray[np.int64]
@@ -64,6 +65,7 @@ Uniforms = Callable[[int], Array]
 
 MARGIN = 12.0  # nats of the whole that the rest may weigh less: so rarely is it drawn from
 PART, TOTAL, KEEP_REST, KEEP_BEST, SHELL = range(5)  # what the first uniforms of a try decide
+MANY_TOTALS = 256  # more than these are not all weighed
 HEAD = 5  # how many they are; three for each output follow
 
 
@@ -71,19 +73,18 @@ HEAD = 5  # how many they are; three for each output follow
 class Part:
     """What is weighed of a law, and the rest.
 
-    totals: (t,) that are weighed. log_weights: (t,) log weights of their ways inside the windows. cells: all that these
-    ways use. shells: the rest, beyond the reach of the windows.
+    totals: (t,) of the grid that are near enough. numbers: (s,) of those that are weighed. log_weights: (s,) log
+    weights of their ways inside the windows. cells: all that these ways use. window: reach of the windows, in records
+    of score. skipped: near totals that are not weighed. shells: the rest, beyond the reach that makes a total near.
     """
 
     totals: Array
+    numbers: Ints
     log_weights: Array
     cells: Cells
+    window: float
+    skipped: Skipped
     shells: Shells
-
-    @property
-    def reach(self) -> float:
-        """Of the windows, in records of score."""
-        return float(self.shells.reaches[0])
 
 
 def draw_joint(plan: JointPlan, values: Array, before: Before | None, uniforms: Uniforms) -> tuple[Array, float | None]:
@@ -128,23 +129,47 @@ def lower_bound(plan: JointPlan, records: Records, reach: float) -> float:
 
 
 def weigh_within(plan: JointPlan, records: Records, shells: Shells) -> Part:
-    """Weigh all ways inside the windows that end where the rest begins."""
+    """Weigh all ways inside the windows that end where the rest begins; of very many totals all ways of some."""
     n, reach = records.n, float(shells.reaches[0])
     totals = totals_within(plan, n, reach)
-    each = np.array([windows(plan, n, total, reach) for total in totals.tolist()])
+    window = reach if len(totals) <= MANY_TOTALS else math.inf
+    each = np.array([windows(plan, n, total, window) for total in totals[[0, -1]].tolist()])
     cells = gather(plan, records, list(zip(each[:, :, 0].min(axis=0), each[:, :, 1].max(axis=0), strict=True)))
-    weights = [chain_within(plan, cells, n, total, reach).log_weight for total in totals.tolist()]
-    return Part(totals, np.array(weights), cells, shells)
+
+    def log_weight(number: int) -> float:
+        return chain_within(plan, cells, n, float(totals[number]), window).log_weight
+
+    if window < math.inf:
+        weights = np.array([log_weight(i) for i in range(len(totals))])
+        return Part(totals, np.arange(len(totals)), weights, cells, window, NONE_SKIPPED, shells)
+    found = search_totals(log_weight, len(totals), plan.rate * plan.total_unit, MARGIN)
+    return Part(totals, found[0], found[1], cells, window, found[2], shells)
 
 
 def propose(plan: JointPlan, records: Records, part: Part, uniforms: Array) -> tuple[Array, float] | None:
     """Outputs and a total from the latent law, by uniforms (HEAD + 3 k,); None to begin anew."""
+    log_rest = np.concatenate([part.shells.log_bounds, part.skipped.log_bounds])
+    share = math.exp(min(log_sum(log_rest) - log_sum(part.log_weights), 700.0))
+    if not uniforms[PART] * (1.0 + share) < share:
+        return _draw_at(plan, records, part, int(part.numbers[choose(part.log_weights, uniforms[TOTAL])]), uniforms)[1]
+    kind = choose(log_rest, uniforms[SHELL])
+    if kind < len(part.shells.log_bounds):
+        own = uniforms[HEAD + 2 * plan.size :]
+        return draw_from_rest(plan, records, part.shells, kind, part.window, uniforms[[TOTAL, KEEP_REST]], own)
+    i = kind - len(part.shells.log_bounds)
+    number = int(part.skipped.firsts[i] + min(int(uniforms[TOTAL] * part.skipped.sizes[i]), part.skipped.sizes[i] - 1))
+    log_weight, outcome = _draw_at(plan, records, part, number, uniforms)
+    return outcome if math.log(uniforms[KEEP_REST]) < log_weight - part.skipped.log_each[i] else None
+
+
+def _draw_at(
+    plan: JointPlan, records: Records, part: Part, number: int, uniforms: Array
+) -> tuple[float, tuple[Array, float]]:
+    """What a total weighs, and outputs drawn given it."""
+    total = float(part.totals[number])
+    chain = chain_within(plan, part.cells, records.n, total, part.window)
     own = uniforms[HEAD:].reshape(3, plan.size)
-    share = math.exp(min(log_sum(part.shells.log_bounds) - log_sum(part.log_weights), 700.0))
-    if uniforms[PART] * (1.0 + share) < share:
-        return draw_from_rest(plan, records, part.shells, uniforms[[SHELL, TOTAL, KEEP_REST]], own[2])
-    total = float(part.totals[choose(part.log_weights, uniforms[TOTAL])])
-    return backward(plan, part.cells, chain_within(plan, part.cells, records.n, total, part.reach), own), total
+    return chain.log_weight, (backward(plan, part.cells, chain, own), total)
 
 
 def is_kept(plan: JointPlan, records: Records, outputs: Array, uniform: float) -> bool:

@@ -19,7 +19,7 @@ from pq.column import Array
 from pq.exponential import log_sum
 from pq.private.mechanisms.chain import EVERYWHERE, Bools, Cells, Records, forward, gather
 from pq.private.mechanisms.joint_plan import JointPlan
-from pq.private.mechanisms.score import best_score, log_score_sum, score
+from pq.private.mechanisms.score import best_score, log_score_sum, score_at
 from pq.private.mechanisms.windows import counts_between, nearest_total
 
 DIGITS = 40.0  # nats to which sums over totals are exact
@@ -38,7 +38,7 @@ def joint_log_density(
     >>> from pq.priors import Uniform
     >>> plan = JointPlan.of([0.5], epsilon=1, priors=Uniform(0, 4), total="best")
     >>> round(joint_log_density(plan, np.array([1.0, 2.0, 3.0]), None, np.array([2.5])), 6)
-    -1.448154
+    -1.006409
     """
     with np.errstate(all="ignore"):
         records = Records.of(plan, np.asarray(values, dtype=np.float64), before)
@@ -69,7 +69,7 @@ def _log_weight(plan: JointPlan, records: Records, outputs: Array, total: float 
         return base - plan.rate * float(best_score(plan, counts))
     if total is None and plan.total == "drawn":
         return base + log_score_sum(plan, counts)
-    return base - plan.rate * float(score(plan, counts, records.n if total is None else total))
+    return base - plan.rate * float(score_at(plan, counts, records.n if total is None else total))
 
 
 def _log_grid_weight(plan: JointPlan, records: Records, units: Array, total: float | None) -> float:

@@ -41,6 +41,7 @@ DRAWN, BEST, RECORDS = 0, 1, 2  # how the total enters
 PART, TOTAL, KEEP_BEST = joint.PART, joint.TOTAL, joint.KEEP_BEST
 LIGHTEST = -600.0  # nats; lighter columns are left to the formulas
 LEAVE = -1  # to the formulas
+MANY_TOTALS = joint.MANY_TOTALS
 MOST_SHELLS = 1 << 12
 TRIES = {"drawn": 1, "best": 32, "records": 1}  # for which uniforms are asked at a time
 KINDS = {"drawn": DRAWN, "best": BEST, "records": RECORDS}
@@ -204,6 +205,8 @@ def walk_joint(sources: int) -> Any:
         totals = np.array([n])
         if settings[KIND] != RECORDS:
             numbers = _totals(settings, n, reach)
+            if numbers[1] - numbers[0] >= MANY_TOTALS:
+                return LEAVE
             totals = np.arange(numbers[0], numbers[1] + 1.0) * unit
         cells = gather_cells(plan, column, _spans(levels, n, totals[0], totals[-1], reach))
         chain = new_chain(k, cells[0].size)

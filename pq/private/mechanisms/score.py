@@ -16,7 +16,7 @@ from pq.exponential import log_sum
 from pq.private.mechanisms.joint_plan import JointPlan
 
 
-def score(plan: JointPlan, counts: Array, total: Any) -> Any:
+def score_at(plan: JointPlan, counts: Array, total: Any) -> Any:
     """Sum of the distances of counts (..., k + 1) from the shares of a total (...)."""
     return np.sum(np.abs(counts - np.asarray(total)[..., None] * plan.shares), axis=-1)
 
@@ -30,7 +30,7 @@ def best_score(plan: JointPlan, counts: Array) -> Array:
     2.0
     """
     some = np.flatnonzero(plan.shares > 0.0)
-    return np.min([score(plan, counts, counts[..., j] / plan.shares[j]) for j in some], axis=0)
+    return np.min([score_at(plan, counts, counts[..., j] / plan.shares[j]) for j in some], axis=0)
 
 
 def log_score_sum(plan: JointPlan, counts: Array) -> float:
@@ -43,10 +43,10 @@ def log_score_sum(plan: JointPlan, counts: Array) -> float:
     for first, following in zip(firsts, [*firsts[1:], math.inf], strict=True):
         last = following - 1.0
         if last == first:
-            terms.append(-rate * float(score(plan, counts, first * unit)))
+            terms.append(-rate * float(score_at(plan, counts, first * unit)))
             continue
-        ahead = float(score(plan, counts, first * unit))
-        step = float(score(plan, counts, (first + 1.0) * unit)) - ahead if last > first else 0.0
+        ahead = float(score_at(plan, counts, first * unit))
+        step = float(score_at(plan, counts, (first + 1.0) * unit)) - ahead if last > first else 0.0
         terms.append(_log_series(-rate * ahead, -rate * step, last - first + 1.0))
     return log_sum(np.array(terms))
 

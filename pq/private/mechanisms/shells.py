@@ -23,7 +23,7 @@ from pq.column import Array
 from pq.exponential import log_sum
 from pq.private.mechanisms.chain import EVERYWHERE, Bools, Records, Span, choose
 from pq.private.mechanisms.joint_plan import JointPlan
-from pq.private.mechanisms.score import score
+from pq.private.mechanisms.score import score_at
 from pq.private.mechanisms.windows import counts_between, is_weighed, totals_within, wide_windows
 
 RATIO = 1.0625  # of the reaches of neighbouring shells
@@ -101,28 +101,29 @@ def first_beside(plan: JointPlan, n: float, reach: float) -> tuple[float, float]
 
 
 def draw_from_rest(
-    plan: JointPlan, records: Records, shells: Shells, uniforms: Array, own: Array
+    plan: JointPlan, records: Records, shells: Shells, i: int, window: float, uniforms: Array, own: Array
 ) -> tuple[Array, float] | None:
-    """Outputs and a total from the rest, or None to begin anew.
+    """Outputs and a total from shell i, or None to begin anew.
 
-    uniforms: (3,) for the shell, the total, and whether the draw is kept. own: (k,) for the places.
+    window: reach of the windows in which near totals are weighed. uniforms: (2,) for the total, and whether the draw is
+    kept. own: (k,) for the places.
     """
-    i = choose(shells.log_bounds, uniforms[0])
     inner, outer = float(shells.reaches[i]), float(np.append(shells.reaches, math.inf)[i + 1])
-    total = _total(plan, records.n, inner, uniforms[1])
+    total = _total(plan, records.n, inner, uniforms[0])
     low, high = outer_ends(plan, records, outer)
     if shells.is_sorted[i]:
         outputs = np.sort(plan.base.quantile_between(low[0], high[-1], own))
     else:
         outputs = plan.base.quantile_between(low, high, own)
     is_possible = total >= 0.0 and np.all(np.diff(outputs) >= 0.0)
-    if not is_possible or is_weighed(plan, records, outputs, total, float(shells.reaches[0])):
+    is_near = abs(records.n - total) <= shells.reaches[0]
+    if not is_possible or (is_near and is_weighed(plan, records, outputs, total, window)):
         return None
     tilts = plan.log_tilts[np.arange(plan.size), np.searchsorted(plan.cuts, outputs, side="left")]
-    mine = float(score(plan, counts_between(records, outputs), total))
+    mine = float(score_at(plan, counts_between(records, outputs), total))
     excess = plan.rate * (mine - max(inner, abs(records.n - total)))
     log_kept = float(np.sum(tilts)) - plan.size * math.log(plan.distinct_priors) - excess
-    return (outputs, total) if inner < mine <= outer and math.log(uniforms[2]) < log_kept else None
+    return (outputs, total) if inner < mine <= outer and math.log(uniforms[1]) < log_kept else None
 
 
 def _total(plan: JointPlan, n: float, reach: float, uniform: float) -> float:

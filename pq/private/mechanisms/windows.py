@@ -14,7 +14,7 @@ import math
 import numpy as np
 
 from pq.column import Array
-from pq.private.mechanisms.chain import Cells, Chain, Records, Span, forward
+from pq.private.mechanisms.chain import CellChain, Cells, Records, Span, forward
 from pq.private.mechanisms.joint_plan import JointPlan
 
 
@@ -44,7 +44,7 @@ def wide_windows(plan: JointPlan, n: float, reach: float) -> list[Span]:
     return list(zip((n * plan.levels - half).tolist(), (n * plan.levels + half).tolist(), strict=True))
 
 
-def chain_within(plan: JointPlan, cells: Cells, n: float, total: float, reach: float) -> Chain:
+def chain_within(plan: JointPlan, cells: Cells, n: float, total: float, reach: float) -> CellChain:
     """The chain of all ways that stay inside the windows of a reach."""
     low, high = np.array(windows(plan, n, total, reach)).T
     allowed = (cells.rank >= low[:, None]) & (cells.rank <= high[:, None])
@@ -58,7 +58,7 @@ def is_weighed(plan: JointPlan, records: Records, outputs: Array, total: float, 
     same = (np.diff(cell) == 0) & (np.diff(np.searchsorted(plan.cuts, outputs, side="left")) == 0)
     low, high = np.array(windows(plan, n, total, reach)).T
     rank = records.rank(cell)
-    if abs(n - total) > reach or not np.all((rank >= low) & (rank <= high)):
+    if not np.all((rank >= low) & (rank <= high)):
         return False
     first = 0
     for j in range(1, plan.size):
