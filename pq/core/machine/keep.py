@@ -25,7 +25,9 @@ _OTHERS: list[tuple[str, Path]] = []
 def _digest() -> int:
     digest = hashlib.sha256()
     inner = [
-        path for folder in ("core/machine", "core/priors", "private/fast") for path in (_PACKAGE / folder).glob("*.py")
+        path
+        for folder in ("core/machine", "core/priors", "private/fast", "private/mechanisms/joint")
+        for path in (_PACKAGE / folder).glob("*.py")
     ]
     for name, path in [*((path.name, path) for path in sorted(inner)), *_OTHERS]:
         digest.update(name.encode() + b"\0" + path.read_bytes())
