@@ -14,6 +14,7 @@ import click
 COMMANDS = {
     "audit": ("pq.cli.audit:audit", "Look for the worst privacy loss between neighbouring data sets."),
     "claims": ("pqlab.commands.claims:claims", "List the paper's statements with their verdicts."),
+    "ledger": ("pq.cli.ledger:ledger", "Make an account of privacy budget, or show who spent what, and when."),
     "release": ("pq.cli.release:release", "Release private quantiles of a column of a CSV file."),
     "reproduce": ("pqlab.commands.reproduce:reproduce", "Run the experiments of the paper, into tables and a report."),
     "run": ("pqlab.commands.run:run", "Run a notebook with other parameters."),
