@@ -1,4 +1,4 @@
-"""The account is exact, refuses what does not fit without a trace, and loses nothing to threads, processes and crashes."""
+"""The account is exact, refuses what does not fit without a trace, and loses nothing to threads, forks and crashes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import multiprocessing
 import os
 import pickle
 import random
-import signal
 import sqlite3
 import threading
 import time
@@ -148,7 +147,7 @@ def test_rho_is_charged_and_a_year_of_releases_fits_where_their_sum_does_not() -
 def test_budgets_of_different_adjacency_do_not_add(ledger: pq.Ledger) -> None:
     ledger.spend(0.1, adjacency="replace")
     ledger.spend(0.1)
-    with pytest.raises(ValueError, match="^adjacency must be 'replace'"):
+    with pytest.raises(ValueError, match=r"^adjacency must be 'replace'"):
         ledger.spend(0.1, adjacency="add-remove")
     assert len(ledger.entries) == 2
 
@@ -185,7 +184,7 @@ def test_copies_are_the_same_account(ledger: pq.Ledger) -> None:
 
 
 def test_pickles_open_the_file_and_those_in_memory_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(TypeError, match="^ledger is in memory"):
+    with pytest.raises(TypeError, match=r"^ledger is in memory"):
         pickle.dumps(pq.Ledger(1))
     one = pq.Ledger.open(tmp_path / "one", total=1)
     other = pickle.loads(pickle.dumps(one))
@@ -379,8 +378,7 @@ def kill_at_random(folder: Path, seed: int, spend: Any = _spend_at_random) -> tu
         worker.start()
     for worker in rng.sample(workers, PROCESSES // 2):
         time.sleep(rng.random() * 0.02)
-        assert worker.pid is not None
-        os.kill(worker.pid, signal.SIGKILL)
+        worker.kill()
     for worker in workers:
         worker.join()
     os.close(log)

@@ -1,10 +1,10 @@
 """Noise of the Gaussian mechanism: its exact privacy curve, and the least noise for a budget (`thm:dpftrl`).
 
 Noise of standard deviation `s` on a value of sensitivity one is (epsilon, delta)-private exactly for `delta >= Phi(1 /
-(2 s) - epsilon s) - e^epsilon Phi(-1 / (2 s) - epsilon s)` (Balle and Wang 2018). With `low = epsilon s - 1 / (2 s)` and
-`high = epsilon s + 1 / (2 s)`, so that `high^2 - low^2 = 2 epsilon`, that is the density of a standard normal at `low`
-times what Mills' ratio falls by from `low` to `high`. Written so, nothing cancels for small budgets, where both terms of
-the printed formula agree in all digits of a float.
+(2 s) - epsilon s) - e^epsilon Phi(-1 / (2 s) - epsilon s)` (Balle and Wang 2018). With `low = epsilon s - 1 / (2 s)`
+and `high = epsilon s + 1 / (2 s)`, so that `high^2 - low^2 = 2 epsilon`, that is the density of a standard normal at
+`low` times what Mills' ratio falls by from `low` to `high`. Written so, nothing cancels for small budgets, where both
+terms of the printed formula agree in all digits of a float.
 """
 
 from __future__ import annotations

@@ -89,7 +89,7 @@ class Ledger:
 
     @property
     def spent(self) -> Fraction:
-        """The epsilon that the spends so far cost together at `delta`: exact, or a float rounded up where zCDP counts."""
+        """The epsilon that the spends so far cost together at `delta`: exact, or rounded up where zCDP counts."""
         return Fraction(self._now().cost().epsilon_at(self.delta))
 
     @property

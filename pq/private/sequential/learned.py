@@ -18,9 +18,11 @@ import numpy.typing as npt
 
 from pq.core.choices import OnNan
 from pq.core.exact import budget_fraction
-from pq.core.learners import COCOB, DPFTRL, private_noise_std
+from pq.core.learners import COCOB, private_noise_std
 from pq.core.losses import laplace_interval_fast
 from pq.private.columns.door import sorted_values
+from pq.private.noise import Normals
+from pq.private.noise_ftrl import DPFTRL
 from pq.private.sequential.predictors import FloatArray, LaplacePredictor, PrivatePredictor, Standardise
 
 _SHARPEST = 4.0  # a scale of a quarter of the resolution puts 86% of the prior on one value of the data
