@@ -47,7 +47,7 @@ def show(file: str, as_json: bool) -> None:
     """Print what was spent from FILE, by whom, when and for what, and what remains."""
     try:
         account = Ledger.open(file)
-        click.echo(json.dumps(account.to_dict(), indent=2) if as_json else account.statement())
+        click.echo(json.dumps(account.to_dict(), indent=2) if as_json else account.statement(signed=True))
     except LedgerError as error:
         raise click.ClickException(str(error)) from None
 

@@ -33,7 +33,7 @@ class Normals:
     """Standard normal noise, from the operating system at every call or from a generator.
 
     rng: a numpy Generator, for tests and papers, or None. Without one nothing is kept between calls, so that forks,
-    threads and copies cannot share noise; a deep copy goes on with a stream of its own in any case. Raises `ValueError`
+    threads and copies cannot share noise; with one, forks, copies and pickles leave it behind. Raises `ValueError`
     naming rng.
 
     >>> Normals().draw((2, 3)).shape
@@ -43,7 +43,7 @@ class Normals:
     def __init__(self, rng: np.random.Generator | None = None) -> None:
         if rng is not None and not isinstance(rng, np.random.Generator):
             raise ValueError(f"rng must be a numpy.random.Generator or None, got {type(rng).__name__}")
-        self._generator = rng
+        self._generator, self._process = rng, os.getpid()
 
     @classmethod
     def of(cls, rng: np.random.Generator | Normals | None) -> Normals:
@@ -52,14 +52,16 @@ class Normals:
 
     def draw(self, shape: tuple[int, ...]) -> FloatArray:
         """Independent standard normals of a shape."""
-        return _system_normals(shape) if self._generator is None else self._generator.standard_normal(shape)
+        if self._generator is None or os.getpid() != self._process:
+            return _system_normals(shape)
+        return self._generator.standard_normal(shape)
 
     def renew(self, rng: np.random.Generator | None) -> None:
         """Draw what is still to come from a stream of its own that this one seeds, or from the operating system."""
-        self._generator = None if rng is None else _seeded_by(rng)
+        self.__init__(None if rng is None else _seeded_by(rng))  # type: ignore[misc]
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Normals:
-        return Normals(None if self._generator is None else _seeded_by(self._generator))
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Normals, ()  # copies and pickles too
 
 
 def _seeded_by(rng: np.random.Generator) -> np.random.Generator:

@@ -163,16 +163,18 @@ class Ledger:
             self._account = _caught_up(self._account, transaction.entries(len(self._account.entries)))
             return self._account
 
-    def statement(self) -> str:
-        """A readable account: every spend, the cost of each pool, and what remains."""
+    def statement(self, *, signed: bool = False) -> str:
+        """A readable account: every spend, the cost of each pool, and what remains.
+
+        signed: with the time, the user and the process of each spend.
+        """
         account = self._now()
         lines = [f"budget {_text(self.total)}{f', delta {_text(self.delta)}' if self.delta else ''}"]
         for entry in account.entries:
             where = f" [{entry.pool}: {entry.group}]" if entry.pool is not None else ""
             chance = f", delta {_text(entry.delta)}" if entry.delta else ""
-            lines.append(
-                f"  {_text(entry.epsilon):>10}  {entry.what or 'release'}{where}{chance}  ({entry.when}, {entry.who})"
-            )
+            by = f"  ({entry.when}, {entry.who})" if signed else ""
+            lines.append(f"  {_text(entry.epsilon):>10}  {entry.what or 'release'}{where}{chance}{by}")
         for pool, cost in account.pools().items():
             lines.append(f"  pool {pool}: {_text(cost.epsilon)}, the most that one of its groups cost")
         spent = Fraction(account.cost().epsilon_at(self.delta))

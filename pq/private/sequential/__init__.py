@@ -4,8 +4,10 @@
 """
 
 from pq.private.sequential.learned import DPLearned, NonPrivate, PubProx
-from pq.private.sequential.loop import Guarantee, Releases, Session, release_sequence
+from pq.core.budget.guarantee import Guarantee
+from pq.private.sequential.loop import Releases, release_sequence
 from pq.private.sequential.predictors import Predictor, PrivatePredictor, PubPrev, Standardise, Static
+from pq.private.sequential.session import Session
 
 __all__ = [
     "DPLearned",
