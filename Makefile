@@ -58,9 +58,11 @@ test: ## everything that CI runs: lint, types, tests, doctests, proof checks, no
 	$(BIN)/python -m pytest -n $(WORKERS) proofs_checks
 	@$(MAKE) --no-print-directory nbval
 
-lint: $(READY) ## ruff: rules and format
+lint: $(READY) ## ruff: rules and format; the rings; declared dependencies
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports
+	$(BIN)/deptry .
 
 types: $(READY) ## mypy on the package
 	$(BIN)/mypy

@@ -22,8 +22,7 @@ from pq.private.columns.door import SortedColumn
 from pq.private.columns.frames import count
 from pq.private.release import Release, release, simulate
 from pq.private.sequential import release_sequence
-from pq.truth.audit.report import privacy_loss
-from pq.truth.density import log_density
+from pq.truth.density import log_density, privacy_loss
 from pq.truth.evaluate import gap, log_psi, log_psi_harmonic, max_gap
 
 __all__ = [

@@ -5,4 +5,4 @@ from pq.core.learners import __all__ as _public
 from pq.private.noise import SquareRootAggregator, StepsExceeded, TreeAggregator
 from pq.private.noise_ftrl import DPFTRL
 
-__all__ = [*_public, "DPFTRL", "SquareRootAggregator", "StepsExceeded", "TreeAggregator"]  # noqa: PLE0604
+__all__ = [*_public, "DPFTRL", "SquareRootAggregator", "StepsExceeded", "TreeAggregator"]

@@ -20,8 +20,10 @@ from scipy import stats
 import pq
 from pq import bounds
 from pq.core.plan import Node
+from pq.core.request import Request
+from pq.private.mechanisms.tree import Tree
+from pq.private.randomness import Source
 from pq.private.release import fulfil
-from pq.private.request import Request
 
 BETA = 0.2
 SHORT, LONG = 50, 500  # trials; where the bound is nearly attained it takes many to tell the rate from BETA
@@ -223,14 +225,15 @@ def release_by_level(
     x: np.ndarray, quantiles: list[float], *, shares: list[float], rng: int, **options: Any
 ) -> pq.Release:
     """A release whose levels have these shares of the budget, the mechanisms of a node equal parts."""
-    same = {"grid": None, "on_nan": "drop", "max_contributions": 1, "adjacency": "add-remove", "budget_power": 0.0}
-    request = Request.of(quantiles, **(same | options))
+    tree = Tree(Request.of(quantiles, **options))
 
     def shared(node: Node) -> Node:
         children = tuple(None if child is None else shared(child) for child in node.children)
         return replace(node, epsilon=Fraction(options["epsilon"]) * Fraction(shares[node.depth - 1]), children=children)
 
-    return fulfil(replace(request, plan=replace(request.plan, root=shared(request.plan.root))), x, rng)
+    tree.plan = replace(tree.plan, root=shared(tree.plan.root))
+    tree.arrays = tree.plan.arrays
+    return fulfil(tree, x, Source(rng))
 
 
 def check_level_shares(share: float = 1.0) -> str:

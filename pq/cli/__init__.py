@@ -1,54 +1,62 @@
-"""The `pq` command. Each subcommand lives in a module of its own, imported when it is called."""
+"""The `pq` command: each subcommand is a module of its own, registered as an entry point and imported when called."""
 
 from __future__ import annotations
 
-from importlib import import_module
-from importlib.metadata import version
+import ast
+from functools import cache
+from importlib.metadata import EntryPoint, entry_points, version
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import click
 
-# name of the command -> "module:function", a click command; its help line stands here so that listing imports nothing
-COMMANDS = {
-    "audit": ("pq.cli.audit:audit", "Look for the worst privacy loss between neighbouring data sets."),
-    "claims": ("pqlab.commands.claims:claims", "List the paper's statements with their verdicts."),
-    "ledger": ("pq.cli.ledger:ledger", "Make an account of privacy budget, or show who spent what, and when."),
-    "release": ("pq.cli.release:release", "Release private quantiles of a column of a CSV file."),
-    "reproduce": ("pqlab.commands.reproduce:reproduce", "Run the experiments of the paper, into tables and a report."),
-    "run": ("pqlab.commands.run:run", "Run a notebook with other parameters."),
-}
+
+@cache
+def commands() -> dict[str, EntryPoint]:
+    """The installed commands by name."""
+    return {entry.name: entry for entry in entry_points(group="pq.commands")}
 
 
 class LazyGroup(click.Group):
-    """A group whose commands are imported when they are needed; one whose module is absent is not listed."""
+    """A group whose commands are imported when they are needed; those of a checkout are listed where there is one."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return sorted(name for name, (target, _) in COMMANDS.items() if _is_there(target))
+        return sorted(name for name, entry in commands().items() if _source(entry) is not None)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in self.list_commands(ctx):
+        entry = commands().get(cmd_name)
+        if entry is None:
             return None
-        module, function = COMMANDS[cmd_name][0].split(":")
-        command: click.Command = getattr(import_module(module), function)
+        if _source(entry) is None:
+            raise refuse(f"{cmd_name} works on a checkout of the project only, and this is an installed package")
+        command: click.Command = entry.load()
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
-            formatter.write_dl([(name, COMMANDS[name][1]) for name in self.list_commands(ctx)])
+            formatter.write_dl([(name, _help_line(commands()[name])) for name in self.list_commands(ctx)])
 
 
-def _is_there(target: str) -> bool:
-    """Whether a command's module is installed: those of the workshop are in a checkout only."""
-    package, module = target.split(":")[0].rsplit(".", 1)
-    return find_spec(package.split(".")[0]) is not None and find_spec(f"{package}.{module}") is not None
+def _source(entry: EntryPoint) -> Path | None:
+    """The file of a command's module; None if it is not installed."""
+    package = entry.module.split(".")[0]
+    spec = find_spec(entry.module) if find_spec(package) is not None else None
+    return None if spec is None or spec.origin is None else Path(spec.origin)
 
 
-def roots() -> list[Path]:
-    """Folders that may be the project's: the current one and those above it, then the one that holds this package."""
-    here = Path.cwd()
-    return [here, *here.parents, Path(__file__).resolve().parents[2]]
+def _help_line(entry: EntryPoint) -> str:
+    """What the first sentence of the module's docstring says after the command's name, without importing it."""
+    source = _source(entry)
+    text = (ast.get_docstring(ast.parse(source.read_text(encoding="utf-8"))) if source else None) or ""
+    line = text.split("\n\n")[0].replace("\n", " ").partition(": ")[2]
+    return line[:1].upper() + line[1:]
+
+
+def project_folder() -> Path | None:
+    """The checkout that this package is installed from, if it is."""
+    root = Path(__file__).resolve().parents[2]
+    return root if (root / "proofs_checks").is_dir() else None
 
 
 def fresh_folder(base: Path, name: str) -> Path:
@@ -72,7 +80,7 @@ def refuse(message: Any) -> click.UsageError:
 
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(version("pq"), prog_name="pq")
+@click.version_option(version("pq-quantiles"), prog_name="pq")
 def main() -> None:
     """Private quantiles with the help of predictions.
 

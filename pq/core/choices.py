@@ -15,3 +15,9 @@ def check_choice(value: object, allowed: object, name: str) -> None:
     """Raise `ValueError` naming the argument unless `value` is one of a `Literal`'s members."""
     if value not in get_args(allowed):
         raise ValueError(f"{name} must be one of {', '.join(map(repr, get_args(allowed)))}, got {value!r}")
+
+
+def check_name(value: object, allowed: object, name: str) -> None:
+    """Raise `ValueError` naming the argument unless `value` is among the names that a registry holds."""
+    if value not in allowed:  # type: ignore[operator]
+        raise ValueError(f"{name} must be one of {', '.join(map(repr, allowed))}, got {value!r}")  # type: ignore[call-overload]

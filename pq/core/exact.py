@@ -50,11 +50,7 @@ def rank(q: Number, n: int) -> int:
     >>> rank(0.29, 100), rank(0.57, 100)
     (29, 57)
     """
-    if isinstance(n, bool) or not isinstance(n, (int, np.integer)):
-        raise TypeError(f"n must be an integer, got {type(n).__name__}")
-    if n < 0:
-        raise ValueError(f"n must not be negative, got {n}")
-    return math.floor(quantile_fraction(q, "q") * int(n))
+    return math.floor(quantile_fraction(q, "q") * whole_number(n, "n"))
 
 
 def quantile_fraction(value: Any, name: str = "quantiles") -> Fraction:
@@ -93,17 +89,17 @@ def budget_fraction(epsilon: Any, name: str = "epsilon") -> Fraction | float:
     return budget
 
 
-def record_budget(epsilon: Any, max_contributions: Any) -> Fraction | float:
-    """The budget of one record, `epsilon / max_contributions`, if a person may own that many; raises by name.
+def whole_number(value: Any, name: str, least: int = 0) -> int:
+    """A whole number that is at least `least`; raises naming the argument.
 
-    >>> record_budget(1, 4)
-    Fraction(1, 4)
+    >>> whole_number(4, "arity", least=2)
+    4
     """
-    if isinstance(max_contributions, bool) or not isinstance(max_contributions, (int, np.integer)):
-        raise TypeError(f"max_contributions must be an integer, got {type(max_contributions).__name__}")
-    if max_contributions < 1:
-        raise ValueError(f"max_contributions must be at least 1, got {max_contributions}")
-    return budget_fraction(epsilon) / int(max_contributions)
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, np.integer)):
+        raise TypeError(f"{name} must be an integer, got {type(value).__name__}")
+    if value < least:
+        raise ValueError(f"{name} must be at least {least}, got {value}")
+    return int(value)
 
 
 def float_below(value: Fraction | float) -> float:
@@ -112,3 +108,16 @@ def float_below(value: Fraction | float) -> float:
         return value
     nearest = float(value)
     return math.nextafter(nearest, -math.inf) if Fraction(nearest) > value else nearest
+
+
+def budget_text(epsilon: float) -> str:
+    """A budget as short text that is never less than the budget.
+
+    >>> budget_text(1.0), budget_text(0.1), budget_text(1.0000049)
+    ('1', '0.1', '1.000005')
+    """
+    for digits in range(6, 18):
+        text = f"{epsilon:.{digits}g}"
+        if float(text) >= epsilon:
+            return text
+    return repr(epsilon)

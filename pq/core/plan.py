@@ -1,11 +1,4 @@
-"""Which quantile is estimated where, and with what budget: the tree of `alg:quantiles`, free of data (Section 3.2).
-
-The budgets follow `thm:kary`, `epsilon_bar / k^p` at depth `k`, with two corrections. The algorithm itself divides a
-node's budget by its number of quantiles, so `epsilon_bar` must not be divided by `arity - 1` once more (that spends too
-little). And the number of levels is `ceil(log_arity(m + 1))`: with `ceil(log2 m)`, as `lem:empirical-quantiles` has it,
-m = 1 divides by zero and m = 2 spends twice the claim. Where a branch ends early, its last node takes all that is left,
-so the budgets of *every* root-to-leaf path sum to epsilon, exactly.
-"""
+"""Which quantile is estimated where, and with what budget: the tree of `alg:quantiles`, free of data (Section 3.2)."""
 
 from __future__ import annotations
 
@@ -20,75 +13,12 @@ import numpy as np
 import numpy.typing as npt
 
 from pq.core.choices import Adjacency, Calibration, check_choice
-from pq.core.exact import Number, decimal_fraction, quantile_fractions, record_budget
+from pq.core.exact import Number, budget_fraction, decimal_fraction, quantile_fractions, whole_number
 from pq.core.sensitivity import rate, sensitivity
+from pq.core.tree import Node, build_tree
 
 LARGEST_POWER = 50  # the weights of the levels stay well inside the floats
-LARGEST_DENOMINATOR = 10**18  # three times it is still an int64
-
-
-@dataclass(frozen=True)
-class Node:
-    """One call of the recursion: the distinct quantiles that it estimates from the same points.
-
-    `indices` point into `Plan.distinct`, in increasing order of quantile; `low` and `high` are the indices whose
-    estimates bound the node's interval, -1 for none; `children`, one more than `indices`, is empty at a leaf and holds
-    None for an empty branch.
-    """
-
-    depth: int
-    indices: tuple[int, ...]
-    low: int
-    high: int
-    epsilon: Fraction | float  # of the whole node; each of its mechanisms spends an equal share
-    children: tuple[Node | None, ...] = ()
-
-    def walk(self) -> Iterator[Node]:
-        """This node and all below it, parents first."""
-        yield self
-        for child in self.children:
-            if child is not None:
-                yield from child.walk()
-
-
-def _height(m: int, arity: int) -> int:
-    """Levels that `m` quantiles need, `ceil(log_arity(m + 1))`, in integer arithmetic."""
-    levels, capacity = 0, 1
-    while capacity < m + 1:
-        levels, capacity = levels + 1, capacity * arity
-    return levels
-
-
-def _weight(depth: int, power: Fraction) -> Fraction:
-    """The share `depth^-power` as a rational; irrational powers are rounded, the shares still add up exactly."""
-    if power.denominator == 1:
-        return Fraction(1, depth**power.numerator)
-    return Fraction(float(depth) ** -float(power))
-
-
-def _build(
-    start: int, stop: int, low: int, high: int, depth: int, budget: Fraction | float, arity: int, power: Fraction
-) -> Node | None:
-    """The subtree over the distinct quantiles start..stop-1 with `budget` left for each of its paths
-    (`alg:quantiles`)."""
-    m = stop - start
-    if m == 0:
-        return None
-    levels = range(depth, depth + _height(m, arity))
-    share = budget
-    if isinstance(budget, Fraction):
-        share = budget * _weight(depth, power) / sum(_weight(level, power) for level in levels)
-    if m < arity:
-        return Node(depth, tuple(range(start, stop)), low, high, share)
-    indices = tuple(start - 1 + -(-part * m // arity) for part in range(1, arity))
-    bounds = (low, *indices, high)
-    starts = (start, *(i + 1 for i in indices))
-    stops = (*indices, stop)
-    rest = budget - share if isinstance(budget, Fraction) else budget
-    children = tuple(
-        _build(starts[c], stops[c], bounds[c], bounds[c + 1], depth + 1, rest, arity, power) for c in range(arity)
-    )
-    return Node(depth, indices, low, high, share, children)
+LARGEST_DENOMINATOR = 10**15  # a thousand times it is still an int64
 
 
 class PlanArrays(NamedTuple):
@@ -133,7 +63,7 @@ class Plan:
         return {i: node for node in self.nodes for i in node.indices}
 
     @cached_property
-    def mechanisms(self) -> tuple[Mechanism, ...]:
+    def mechanisms(self) -> tuple[Share, ...]:
         """What each distinct quantile's mechanism spends and how fast its weights fall, in the order of `distinct`."""
         return tuple(self._mechanism(i) for i in range(len(self.distinct)))
 
@@ -151,33 +81,26 @@ class Plan:
         rates = [m.rate for m in self.mechanisms]
         if max(denominator for _, denominator in fractions) > LARGEST_DENOMINATOR or math.isinf(max(rates)):
             return None
-        integers = [np.array(table, dtype=np.int64) for table in (nodes, members, fractions)]
-        return PlanArrays(integers[0], integers[1], integers[2], np.array([rates]))
+        integers = [_frozen(np.array(table, dtype=np.int64)) for table in (nodes, members, fractions)]
+        return PlanArrays(integers[0], integers[1], integers[2], _frozen(np.array([rates])))
 
-    def _mechanism(self, i: int) -> Mechanism:
+    def _mechanism(self, i: int) -> Share:
         node = self._node_of[i]
         low = self.distinct[node.low] if node.low >= 0 else Fraction(0)
         high = self.distinct[node.high] if node.high >= 0 else Fraction(1)
         relative = (self.distinct[i] - low) / (high - low)
         epsilon_i = node.epsilon / len(node.indices)
         bound = sensitivity(relative, node.depth, self.adjacency, self.calibration)
-        return Mechanism(relative, epsilon_i, bound, rate(epsilon_i, bound))
+        return Share(relative, epsilon_i, bound, rate(epsilon_i, bound))
 
     @cached_property
     def quantile_values(self) -> npt.NDArray[np.float64]:
         """(m,) the quantiles as floats in the caller's order, read-only."""
-        values = np.array([float(q) for q in self.quantiles])
-        values.flags.writeable = False
-        return values
+        return _frozen(np.array([float(q) for q in self.quantiles]))
 
-    @cached_property
-    def epsilon_value(self) -> float:
-        return float(self.epsilon)
-
-    @cached_property
-    def order(self) -> npt.NDArray[np.intp] | None:
-        """`positions` as an array; None where the caller's order is that of `distinct`."""
-        return None if self.positions == tuple(range(len(self.distinct))) else np.array(self.positions, dtype=np.intp)
+    def __getstate__(self) -> dict[str, Any]:
+        """The fields alone: what has been derived from them so far is nobody's business."""
+        return {name: vars(self)[name] for name in self.__dataclass_fields__}
 
     @property
     def depth(self) -> int:
@@ -271,8 +194,13 @@ class Plan:
         ax.set_ylabel("level")
 
 
+def _frozen(array: Any) -> Any:
+    array.flags.writeable = False
+    return array
+
+
 @dataclass(frozen=True)
-class Mechanism:
+class Share:
     """One exponential mechanism of a plan: its relative quantile, budget, sensitivity and rate (nats per rank)."""
 
     relative: Fraction
@@ -315,75 +243,17 @@ def plan(
     >>> plan([0.1], epsilon=0.5).epsilons
     (Fraction(1, 2),)
     """
-    return plan_for(quantiles, epsilon, 1, adjacency, calibration, arity, budget_power)
-
-
-def plan_for(
-    quantiles: Any, epsilon: Any, max_contributions: Any, adjacency: Any, calibration: Any, arity: Any, power: Any
-) -> Plan:
-    """The plan for people who own up to `max_contributions` records, each of which is given that part of epsilon.
-
-    Calls with the same plain numbers share one plan, without another look at them.
-    """
-    key = plain_key(quantiles, epsilon, max_contributions, adjacency, calibration, arity, power)
-    if key is None:
-        return _checked(quantiles, epsilon, max_contributions, adjacency, calibration, arity, power)
-    return _kept(*key)
-
-
-PLAIN = frozenset((int, float, Fraction, str))
-
-
-def plain_key(quantiles: Any, *rest: Any) -> tuple[Any, ...] | None:
-    """Arguments that tell all by value and type, after the type of the quantiles, as a key; None for others.
-
-    The float 0.1 means 1/10 and equals another fraction: without the type a key could stand for either.
-    """
-    if type(quantiles) is np.ndarray and quantiles.dtype == np.float64 and quantiles.ndim == 1:
-        numbers = quantiles.tolist()
-    elif type(quantiles) in (list, tuple) and set(map(type, quantiles)) in ({float}, {Fraction}):
-        numbers = quantiles
-    else:
-        return None
-    return (type(numbers[0]), tuple(numbers), *rest) if numbers and PLAIN.issuperset(map(type, rest)) else None
-
-
-def _checked(
-    quantiles: Any,
-    epsilon: Any,
-    max_contributions: Any,
-    adjacency: Any,
-    calibration: Any,
-    arity: Any,
-    budget_power: Any,
-) -> Plan:
-    fractions = quantile_fractions(quantiles)
-    budget = record_budget(epsilon, max_contributions)
     check_choice(adjacency, Adjacency, "adjacency")
     check_choice(calibration, Calibration, "calibration")
-    if isinstance(arity, bool) or not isinstance(arity, (int, np.integer)):
-        raise TypeError(f"arity must be an integer, got {type(arity).__name__}")
-    if arity < 2:
-        raise ValueError(f"arity must be at least 2, got {arity}")
     power = decimal_fraction(budget_power, "budget_power")
     if not 0 <= power <= LARGEST_POWER:
         raise ValueError(f"budget_power must lie between 0 and {LARGEST_POWER}, got {budget_power}")
-    return _plan(fractions, budget, adjacency, calibration, int(arity), power)
-
-
-@lru_cache(maxsize=256, typed=True)
-def _kept(kind: type, *arguments: Any) -> Plan:
-    return _checked(*arguments)
-
-
-def forget_plans() -> None:
-    """Make all plans anew."""
-    _kept.cache_clear()
-    _plan.cache_clear()
+    branches = whole_number(arity, "arity", least=2)
+    return plan_for(quantile_fractions(quantiles), budget_fraction(epsilon), adjacency, calibration, branches, power)
 
 
 @lru_cache(maxsize=256)
-def _plan(
+def plan_for(
     quantiles: tuple[Fraction, ...],
     budget: Fraction | float,
     adjacency: str,
@@ -394,7 +264,7 @@ def _plan(
     """The plan of checked arguments; kept, since many releases share one."""
     distinct = tuple(sorted(set(quantiles)))
     index = {q: i for i, q in enumerate(distinct)}
-    root = _build(0, len(distinct), -1, -1, 1, budget, arity, power)
+    root = build_tree(0, len(distinct), -1, -1, 1, budget, arity, power)
     assert root is not None
     positions = tuple(index[q] for q in quantiles)
     return Plan(quantiles, budget, adjacency, calibration, arity, float(power), distinct, positions, root)

@@ -15,7 +15,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy import fft
 
-from pq.core.learners.prefix import check_steps, square_root_coefficients
+from pq.core.budget.nodes import check_steps
+from pq.core.learners.prefix import square_root_coefficients
 from pq.core.locks import fork_safe_lock
 
 __all__ = ["Normals", "SquareRootAggregator", "StepsExceeded", "TreeAggregator"]

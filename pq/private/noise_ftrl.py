@@ -7,8 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from pq.core.budget.nodes import check_steps
 from pq.core.learners.mirror import project_simplices
-from pq.core.learners.prefix import MECHANISMS, check_steps, segments
+from pq.core.learners.prefix import MECHANISMS, segments
 from pq.private.noise import Normals, SquareRootAggregator, StepsExceeded, TreeAggregator
 
 __all__ = ["DPFTRL"]

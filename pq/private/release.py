@@ -1,19 +1,26 @@
-"""Private release of quantiles: `alg:quantiles` on a column (Section 3.2)."""
+"""Private release of quantiles of a column (Section 3.2)."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
-from pq.core.choices import Adaptation, Adjacency, Calibration, MechanismName, OnNan
-from pq.core.exact import Number
+from pq.core.choices import Adaptation, Adjacency, Calibration, OnNan
+from pq.core.exact import Number, budget_text, whole_number
 from pq.core.plan import Plan
-from pq.core.priors.families import Prior
+from pq.core.priors import Prior
+from pq.core.request import Request
 from pq.private.columns.door import Array
-from pq.private.draw import draw, draw_uniforms
-from pq.private.request import Request
+from pq.private.columns.frames import records_of
+from pq.private.mechanisms import Mechanism, Outcome
+from pq.private.prepare import prepare
+from pq.private.randomness import Source
+
+VERSION = 2  # of what `Release.to_dict` writes
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,7 +28,9 @@ class Release:
     """Released quantiles and the public facts about how they were made; nothing else about the data.
 
     values: (m,) estimates in the caller's order, read-only. quantiles: (m,). epsilon: total budget, under `adjacency`,
-    for a person who owns up to `max_contributions` records; `plan` spends epsilon / max_contributions on each.
+    for a person who owns up to `max_contributions` records. mechanism: its name. priors: one for each quantile. plan:
+    the tree's, None for others; it spends epsilon / max_contributions on each record. total: a private count of the
+    records, where the mechanism gives one for nothing. outcome: what was drawn, as plain lists and numbers by name.
     """
 
     values: np.ndarray[Any, np.dtype[np.float64]]
@@ -29,32 +38,77 @@ class Release:
     epsilon: float
     max_contributions: int
     adjacency: str
-    calibration: str
-    adaptation: str
+    mechanism: str
+    calibration: str | None
+    adaptation: str | None
     grid: float | None
     priors: tuple[Prior, ...]
-    plan: Plan
+    plan: Plan | None
+    total: int | None
+    outcome: Mapping[str, Any]
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything as plain numbers, text and lists, ready for JSON."""
+        """Everything as plain numbers, text and lists, ready for JSON; `Release.from_dict` is the inverse."""
+        tree = {} if self.plan is None else {"arity": self.plan.arity, "budget_power": self.plan.budget_power}
         return {
+            "version": VERSION,
             "values": self.values.tolist(),
             "quantiles": self.quantiles.tolist(),
             "epsilon": self.epsilon,
             "max_contributions": self.max_contributions,
             "adjacency": self.adjacency,
+            "mechanism": self.mechanism,
             "calibration": self.calibration,
             "adaptation": self.adaptation,
-            "arity": self.plan.arity,
-            "budget_power": self.plan.budget_power,
+            **tree,
             "grid": self.grid,
             "priors": [prior.to_dict() for prior in self.priors],
+            "total": self.total,
+            "outcome": dict(self.outcome),
         }
+
+    @classmethod
+    def from_dict(cls, description: Mapping[str, Any]) -> Release:
+        """The release that `to_dict` described. Raises `TypeError` or `ValueError` naming what is wrong.
+
+        >>> import pq
+        >>> one = pq.release([1.0, 2.0, 3.0], [0.5], epsilon=1, priors=pq.Uniform(0, 4), rng=0)
+        >>> pq.Release.from_dict(one.to_dict()).to_dict() == one.to_dict()
+        True
+        """
+        if not isinstance(description, Mapping):
+            raise TypeError(f"description must be a mapping, got {type(description).__name__}")
+        facts = dict(description)
+        if facts.get("version") != VERSION:
+            raise ValueError(f"version must be {VERSION}, got {facts.get('version')!r}")
+        try:
+            priors = tuple(Prior.from_dict(prior) for prior in facts["priors"])
+            options: dict[str, Any] = {name: facts[name] for name in ("arity", "budget_power") if name in facts}
+            if options:
+                options |= {"calibration": facts["calibration"], "adaptation": facts["adaptation"]}
+            maker = prepare(
+                facts["quantiles"],
+                priors=priors,
+                epsilon=facts["epsilon"],
+                grid=facts["grid"],
+                adjacency=facts["adjacency"],
+                max_contributions=facts["max_contributions"],
+                mechanism=facts["mechanism"],
+                **options,
+            )
+            return cls(
+                _frozen(np.array(facts["values"], dtype=np.float64)),
+                **_facts(maker),
+                total=facts["total"],
+                outcome=facts["outcome"],
+            )
+        except KeyError as missing:
+            raise ValueError(f"description lacks {missing}") from None
 
     def __str__(self) -> str:
         rows = [f"{q:>8.6g}  {v:.10g}" for q, v in zip(self.quantiles, self.values, strict=True)]
         people = "" if self.max_contributions == 1 else f", up to {self.max_contributions} records a person"
-        head = f"{self.epsilon:g}-differentially private quantiles ({self.adjacency}{people})"
+        head = f"{budget_text(self.epsilon)}-differentially private quantiles ({self.adjacency}{people})"
         return "\n".join([head, "quantile  value", *rows])
 
 
@@ -64,13 +118,16 @@ def release(
     *,
     epsilon: Number,
     priors: Any,
-    mechanism: MechanismName = "auto",
-    adjacency: Adjacency = "add-remove",
-    calibration: Calibration = "sharp",
-    adaptation: Adaptation = "conditional",
-    arity: int = 2,
-    budget_power: float = 0.0,
+    mechanism: str = "auto",
+    size_guess: float | None = None,
+    public_total: int | None = None,
+    assume_smooth: bool = False,
     grid: Number | None = None,
+    adjacency: Adjacency = "add-remove",
+    calibration: Calibration | None = None,
+    adaptation: Adaptation | None = None,
+    arity: int | None = None,
+    budget_power: float | None = None,
     on_nan: OnNan = "drop",
     max_contributions: int = 1,
     rng: Any = None,
@@ -82,13 +139,17 @@ def release(
     quantiles: (m,) numbers in [0, 1], any order; repeats share one release.
     epsilon: total budget of the call, positive.
     priors: one prior for all quantiles or one for each, in their order; never made from x.
-    mechanism: "tree", the paper's Algorithm 1, or "auto", which leaves the choice to the library.
-    adjacency: what two neighbouring columns differ in: one record more or less, or one record replaced.
-    calibration: "sharp" aims at `q n` with sensitivity `max(q, 1 - q)`, "paper" at `floor(q n)` with sensitivity one.
-    adaptation: how a prior is restricted to the interval between earlier outputs: renormalised ("conditional"), or with
-        the mass outside moved to atoms on the ends ("edge").
-    arity, budget_power: shape and budgets of the tree, see `pq.plan`.
+    mechanism: "tree", the paper's Algorithm 1, or "auto", which chooses from the public arguments.
+    size_guess: rough number of records, never len(x): it chooses and tunes the mechanism.
+    public_total: number of records, where that is public knowledge.
+    assume_smooth: whether the column has few ties and no narrow peaks; where that is wrong, accuracy is lost, never
+        privacy.
     grid: release multiples of this public step only; the records are rounded to it too. Right for values that repeat.
+    adjacency: what two neighbouring columns differ in: one record more or less, or one record replaced.
+    calibration, adaptation, arity, budget_power: options of the tree, which any of them asks for. calibration: "sharp"
+        aims at `q n` with sensitivity `max(q, 1 - q)`, "paper" at `floor(q n)` with sensitivity one. adaptation: how a
+        prior is restricted to the interval between earlier outputs: renormalised ("conditional"), or with the mass
+        outside moved to atoms on the ends ("edge"). arity, budget_power: shape and budgets, see `pq.plan`.
     on_nan: what a missing record counts as: nothing ("drop"), or the lowest or the highest number.
     max_contributions: records that one person may own, at least 1; each is then given epsilon / max_contributions, so
         that all of a person's records together cost at most epsilon (group privacy).
@@ -104,28 +165,32 @@ def release(
     >>> bool(np.all(np.abs(result.values - [33.3, 40, 46.7]) < 0.5))
     True
     """
-    request = Request.of(
+    maker = prepare(
         quantiles,
+        epsilon=epsilon,
         priors=priors,
         mechanism=mechanism,
-        adaptation=adaptation,
+        size_guess=size_guess,
+        public_total=public_total,
+        assume_smooth=assume_smooth,
         grid=grid,
-        on_nan=on_nan,
-        epsilon=epsilon,
         adjacency=adjacency,
         calibration=calibration,
+        adaptation=adaptation,
         arity=arity,
         budget_power=budget_power,
+        on_nan=on_nan,
         max_contributions=max_contributions,
     )
-    return fulfil(request, x, rng)
+    return fulfil(maker, x, Source(rng))
 
 
-def fulfil(request: Request, x: Any, rng: Any) -> Release:
-    """The release that a checked request asks for."""
-    values = draw(request, x, draw_uniforms(request, 1, rng))[0]
-    values.flags.writeable = False
-    return _result(request, values)
+def fulfil(maker: Mechanism, x: Any, source: Source) -> Release:
+    """One release by a mechanism; nothing raises, warns or is kept after the data have come in."""
+    values, before = records_of(x, maker.request.on_nan)
+    with np.errstate(all="ignore"):
+        outcome = maker.draw(maker.column(values, before), source)
+    return _released(maker, outcome)
 
 
 def simulate(
@@ -135,13 +200,16 @@ def simulate(
     trials: int,
     epsilon: Number,
     priors: Any,
-    mechanism: MechanismName = "auto",
-    adjacency: Adjacency = "add-remove",
-    calibration: Calibration = "sharp",
-    adaptation: Adaptation = "conditional",
-    arity: int = 2,
-    budget_power: float = 0.0,
+    mechanism: str = "auto",
+    size_guess: float | None = None,
+    public_total: int | None = None,
+    assume_smooth: bool = False,
     grid: Number | None = None,
+    adjacency: Adjacency = "add-remove",
+    calibration: Calibration | None = None,
+    adaptation: Adaptation | None = None,
+    arity: int | None = None,
+    budget_power: float | None = None,
     on_nan: OnNan = "drop",
     max_contributions: int = 1,
     rng: Any = None,
@@ -158,29 +226,60 @@ def simulate(
     >>> simulate(ages, [0.25, 0.5, 0.75], trials=100, epsilon=1, priors=pq.Cauchy(40, 20), rng=1).mean(axis=0).round()
     array([33., 40., 46.])
     """
-    if isinstance(trials, bool) or not isinstance(trials, (int, np.integer)):
-        raise TypeError(f"trials must be an integer, got {type(trials).__name__}")
-    if trials < 0:
-        raise ValueError(f"trials must not be negative, got {trials}")
-    request = Request.of(
+    count = whole_number(trials, "trials")
+    maker = prepare(
         quantiles,
+        epsilon=epsilon,
         priors=priors,
         mechanism=mechanism,
-        adaptation=adaptation,
+        size_guess=size_guess,
+        public_total=public_total,
+        assume_smooth=assume_smooth,
         grid=grid,
-        on_nan=on_nan,
-        epsilon=epsilon,
         adjacency=adjacency,
         calibration=calibration,
+        adaptation=adaptation,
         arity=arity,
         budget_power=budget_power,
+        on_nan=on_nan,
         max_contributions=max_contributions,
     )
-    return draw(request, x, draw_uniforms(request, int(trials), rng))
+    source = Source(rng)
+    values, before = records_of(x, maker.request.on_nan)
+    with np.errstate(all="ignore"):
+        return maker.simulate(maker.column(values, before), source, count)[:, list(maker.request.positions)]
 
 
-def _result(request: Request, values: Any) -> Release:
-    """The values with the request's facts, without the constructor of a frozen class, which is slow."""
-    released = object.__new__(Release)
-    vars(released).update(request.facts, values=values)
-    return released
+def _released(maker: Mechanism, outcome: Outcome) -> Release:
+    """What was drawn with the public facts, in the caller's order."""
+    facts = _facts(maker)
+    values = outcome.values if _in_order(maker.request) else outcome.values[list(maker.request.positions)]
+    return Release(_frozen(values), **facts, total=outcome.total, outcome=dict(outcome.drawn))
+
+
+@lru_cache(maxsize=256)
+def _facts(maker: Mechanism) -> dict[str, Any]:
+    """What a release says besides what was drawn; of one mechanism always the same."""
+    request, plan = maker.request, getattr(maker, "plan", None)
+    tree = isinstance(plan, Plan)
+    return {
+        "quantiles": _frozen(np.array([float(q) for q in request.quantiles])),
+        "epsilon": float(request.epsilon),
+        "max_contributions": request.max_contributions,
+        "adjacency": request.adjacency,
+        "mechanism": maker.name,
+        "calibration": request.tree.calibration if tree else None,
+        "adaptation": request.tree.adaptation if tree else None,
+        "grid": None if request.step is None else float(request.step),
+        "priors": request.priors if _in_order(request) else tuple(request.priors[i] for i in request.positions),
+        "plan": plan if tree else None,
+    }
+
+
+def _in_order(request: Request) -> bool:
+    return request.quantiles == request.distinct
+
+
+def _frozen(array: Array) -> Array:
+    array.flags.writeable = False
+    return array

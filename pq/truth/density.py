@@ -3,42 +3,43 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Mapping
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
-from pq.core.choices import Adaptation, Adjacency, Calibration, MechanismName, OnNan
+from pq.core.choices import Adaptation, Adjacency, Calibration, OnNan
 from pq.core.exact import Number
-from pq.core.plan import Node
-from pq.private.columns.cells import Column
-from pq.private.mechanisms.exponential import Law
-from pq.private.request import Request
-
-OFF_GRID = 1e-6  # of a step: how far a value may be off a multiple that it means
+from pq.private.columns.frames import records_of
+from pq.private.mechanisms import Mechanism, Outcome
+from pq.private.prepare import prepare
 
 
 def log_density(
     x: Any,
-    values: Any,
+    outcome: Any,
     quantiles: Any,
     *,
     epsilon: Number,
     priors: Any,
-    mechanism: MechanismName = "auto",
-    adjacency: Adjacency = "add-remove",
-    calibration: Calibration = "sharp",
-    adaptation: Adaptation = "conditional",
-    arity: int = 2,
-    budget_power: float = 0.0,
+    mechanism: str = "auto",
+    size_guess: float | None = None,
+    public_total: int | None = None,
+    assume_smooth: bool = False,
     grid: Number | None = None,
+    adjacency: Adjacency = "add-remove",
+    calibration: Calibration | None = None,
+    adaptation: Adaptation | None = None,
+    arity: int | None = None,
+    budget_power: float | None = None,
     on_nan: OnNan = "drop",
     max_contributions: int = 1,
 ) -> float:
-    """Exact log density of `values` as an output of `release` with the same arguments; atoms count as mass
-    (`alg:quantiles`).
+    """Exact log density of an output of `release` with the same arguments; atoms count as mass (`alg:quantiles`).
 
-    values: (m,) a possible output in the order of `quantiles`. The other arguments: as in `release`.
+    outcome: (m,) values in the order of `quantiles`, or what `Release.outcome` holds. The other arguments: as in
+        `release`.
 
     The density is with respect to Lebesgue measure in each distinct quantile that the law spreads, and to counting
     measure in each that it puts on an atom: an end of the node's interval under "edge" adaptation, any output on a
@@ -46,93 +47,72 @@ def log_density(
 
     Returns a float in nats, -inf for what cannot come out. For evaluation and audit: it sees the data. An output beyond
     the largest float comes out as that float; the density does not count this as an atom.
-    Raises `ValueError` naming values if they are not m finite numbers.
+    Raises `ValueError` naming outcome if it does not hold m finite numbers.
 
     >>> import pq
     >>> data = [1.0, 2.0, 3.0]
     >>> round(log_density(data, [2.5], [0.5], epsilon=1, priors=pq.Uniform(0, 4), calibration="paper"), 6)
     -1.448154
     """
-    request = Request.of(
+    maker = prepare(
         quantiles,
+        epsilon=epsilon,
         priors=priors,
         mechanism=mechanism,
-        adaptation=adaptation,
+        size_guess=size_guess,
+        public_total=public_total,
+        assume_smooth=assume_smooth,
         grid=grid,
-        on_nan=on_nan,
-        epsilon=epsilon,
         adjacency=adjacency,
         calibration=calibration,
+        adaptation=adaptation,
         arity=arity,
         budget_power=budget_power,
+        on_nan=on_nan,
         max_contributions=max_contributions,
     )
+    far, rest = _log_parts(maker, x, outcome_of(maker, outcome))
+    return rest - float(far)
+
+
+def privacy_loss(x: Any, neighbour: Any, outcome: Any, quantiles: Any, **keywords: Any) -> float:
+    """Exact privacy loss of an output on two columns, `log p(outcome | x) - log p(outcome | neighbour)`, in nats.
+
+    x, neighbour: (n,) columns. outcome, quantiles and the keywords: as in `log_density`.
+    Returns a float; 0 if the output is impossible on both, infinite if on one. An epsilon-private release never exceeds
+    epsilon on neighbours.
+
+    >>> import pq
+    >>> loss = privacy_loss([1.0, 2.0], [1.0, 2.0, 3.0], [1.5], [0.5], epsilon=1, priors=pq.Uniform(0, 4))
+    >>> abs(loss) <= 1
+    True
+    """
+    maker = prepare(quantiles, **keywords)
+    drawn = outcome_of(maker, outcome)
+    (one_far, one), (other_far, other) = (_log_parts(maker, data, drawn) for data in (x, neighbour))
+    return 0.0 if one == other == -math.inf else one - other - float(one_far - other_far)
+
+
+def outcome_of(maker: Mechanism, outcome: Any) -> Outcome | None:
+    """What a caller gives as an output, in increasing order of quantile; None if repeats of a quantile disagree."""
+    request = maker.request
+    drawn: dict[str, Any] = dict(outcome) if isinstance(outcome, Mapping) else {"values": outcome}
     try:
-        outputs = np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError):
-        outputs = np.empty(0)
-    if outputs.shape != (len(request.plan.quantiles),) or not np.all(np.isfinite(outputs)):
-        raise ValueError("values must hold one finite number for each quantile")
+        values = np.asarray(drawn.pop("values"), dtype=np.float64)
+    except (KeyError, TypeError, ValueError):
+        values = np.empty(0)
+    if values.shape != (len(request.quantiles),) or not np.all(np.isfinite(values)):
+        raise ValueError("outcome must hold one finite value for each quantile")
+    distinct = np.empty(len(request.distinct))
+    distinct[list(request.positions)] = values
+    if np.any(distinct[list(request.positions)] != values):
+        return None
+    total = drawn.pop("total", None)
+    return Outcome(distinct, None if total is None else int(total), tuple(drawn.items()))
+
+
+def _log_parts(maker: Mechanism, x: Any, outcome: Outcome | None) -> tuple[Fraction, float]:
+    if outcome is None:
+        return Fraction(0), -math.inf
     with np.errstate(all="ignore"):
-        return _log_density(request, request.column(x), outputs)
-
-
-def _log_density(request: Request, column: Column, values: Any) -> float:
-    outputs = _distinct_outputs(request, column, values)
-    if outputs is None or outputs != sorted(outputs):
-        return -math.inf
-    terms: list[float] = []
-
-    def decide(node: Node, laws: list[Law]) -> list[float]:
-        mine = [outputs[i] for i in node.indices]
-        terms.append(_log_sorted(laws, mine))
-        return mine
-
-    request.walk(column, decide)
-    return sum(terms)
-
-
-def _distinct_outputs(request: Request, column: Column, values: Any) -> list[float] | None:
-    """The outputs of the distinct quantiles in the column's units; None if repeats disagree or a value is off the
-    grid."""
-    outputs: dict[int, float] = {}
-    for position, value in zip(request.plan.positions, values.tolist(), strict=True):
-        o = column.output(value)
-        if outputs.setdefault(position, o) != o:
-            return None
-        if abs(column.value(o) - value) > OFF_GRID * float(request.step or 0):
-            return None
-    return [outputs[i] for i in range(len(outputs))]
-
-
-def _log_sorted(laws: list[Law], outputs: list[float]) -> float:
-    """Log density of a node's sorted outputs: the sum over which mechanism gave which, equal atoms counted once."""
-    table = [[law.log_probability(o) for o in outputs] for law in laws]
-    orders = 0.0
-    for o in set(outputs):
-        if any(law.is_atom(o) for law in laws):
-            orders += math.lgamma(outputs.count(o) + 1)
-    return _log_permanent(table) - orders
-
-
-def _log_permanent(table: list[list[float]]) -> float:
-    """Log of the permanent of a square matrix of logs: row by row, over the sets of columns used so far."""
-    partial: dict[int, float] = {0: 0.0}
-    for row in table:
-        partial = dict(_extend(partial, row))
-    return next(iter(partial.values()))
-
-
-def _extend(partial: dict[int, float], row: list[float]) -> Iterator[tuple[int, float]]:
-    terms: dict[int, list[float]] = {}
-    for used, value in partial.items():
-        for j, entry in enumerate(row):
-            if not used >> j & 1:
-                terms.setdefault(used | 1 << j, []).append(value + entry)
-    for used, logs in terms.items():
-        yield used, _log_sum(logs)
-
-
-def _log_sum(logs: list[float]) -> float:
-    top = max(logs)
-    return top + math.log(math.fsum(math.exp(v - top) for v in logs)) if top > -math.inf else -math.inf
+        return maker.log_parts(maker.column(*records_of(x, maker.request.on_nan)), outcome)

@@ -10,10 +10,10 @@ import numpy as np
 
 from pq.core.exact import Number, budget_fraction, quantile_fraction, quantile_fractions, rank
 from pq.core.priors.families import Prior
+from pq.core.scores import log_scores, log_sum
 from pq.private.columns.cells import Points
 from pq.private.columns.door import as_floats, sorted_values
 from pq.private.columns.frames import records_of
-from pq.private.mechanisms.exponential import log_scores, log_sum
 
 
 def gap(x: Any, quantiles: Any, values: Any) -> np.ndarray[Any, np.dtype[np.int64]]:

@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from pq.cli import refuse, roots
+from pq.cli import project_folder, refuse
 
 VERDICTS = ("holds", "holds corrected", "false as stated", "not decided", "definition")
 GRADES = ("proved", "high precision", "property tested", "statistical", "none")
@@ -27,12 +27,11 @@ def load_claims() -> dict[str, Claim]:
     Raises:
         click.ClickException: the folder is not found from here, or the table cannot be read.
     """
-    places = [root / "proofs_checks" / "claims.toml" for root in roots()]
-    place = next((path for path in places if path.is_file()), None)
+    root = project_folder()
+    place = None if root is None else root / "proofs_checks" / "claims.toml"
     if place is None:
         raise click.ClickException(
-            "proofs_checks/claims.toml is neither in this folder, nor above it, nor beside the package; "
-            "run this inside a checkout of the project"
+            "proofs_checks/claims.toml is not beside the package; install pq from a checkout of the project"
         )
     try:
         return tomllib.loads(place.read_text(encoding="utf-8"))

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import copy
+import difflib
 from pathlib import Path
 from typing import Any
 
 import click
 import nbformat
 
-from pq.cli import fresh_folder, refuse, roots
+from pq.cli import fresh_folder, project_folder, refuse
 from pqlab.pages.notebook import (
     KERNEL,
     Notebook,
@@ -72,19 +73,23 @@ def run(notebook: str, given: tuple[tuple[str, str], ...], profile: str | None, 
 
 
 def find(name: str) -> Path:
-    """The notebook that a path or a bare name means; a source is preferred to its executed page.
+    """The file that a path means, or the project's page that a bare name does, never one that lies about elsewhere.
 
     Raises:
         NotebookError: there is none.
     """
-    given = Path(name)
-    bases = [Path(), *roots()]
-    for base in [*bases, *(base / "notebooks" for base in bases)]:
-        for path in (base / given, base / f"{name}.md", base / f"{name}.ipynb"):
-            if path.is_file():
-                return path
-    known = sorted({path.stem for base in bases for path in (base / "notebooks").glob("[0-9][0-9]*_*.md")})
-    raise NotebookError("no such notebook" + (f"; there are: {', '.join(known)}" if known else ""))
+    if Path(name).suffix in (".md", ".ipynb"):
+        if Path(name).is_file():
+            return Path(name)
+        raise NotebookError("no such file")
+    root = project_folder()
+    pages = {} if root is None else {path.stem: path for path in sorted((root / "notebooks").glob("[0-9][0-9]*_*.md"))}
+    if name in pages:
+        return pages[name]
+    near = difflib.get_close_matches(name, pages, n=1)
+    raise NotebookError(
+        f"no such notebook; did you mean {near[0]}?" if near else f"no such notebook; there are: {', '.join(pages)}"
+    )
 
 
 def with_values(notebook: Notebook, values: dict[str, Any]) -> Notebook:

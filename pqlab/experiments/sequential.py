@@ -19,14 +19,14 @@ import numpy.typing as npt
 from tqdm import tqdm
 
 from pq.core.exact import budget_fraction
-from pq.core.plan import plan_for
+from pq.core.plan import PlanArrays, plan_for
 from pq.core.priors.families import Laplace, Prior
+from pq.core.request import Request
 from pq.datasets import DatasetSequence
 from pq.private.columns.cells import Points
-from pq.private.draw import walked
 from pq.private.fast import lanes
 from pq.private.fast.encode import Tables, encode
-from pq.private.request import Request
+from pq.private.mechanisms.tree import Tree
 from pq.private.sequential.predictors import LaplacePredictor
 from pq.sequential import DPLearned, Predictor, PrivatePredictor
 from pqlab.experiments.lane_gaps import lane_max_gaps
@@ -100,10 +100,12 @@ class Releaser:
     def __init__(
         self, epsilons: Sequence[Any], trials: int, streams: Sequence[np.random.Generator], quantiles: Any
     ) -> None:
-        fixed: tuple[Any, ...] = 1, "add-remove", "sharp", 2, 0.0
-        self.plans = [plan_for(quantiles, epsilon, *fixed) for epsilon in epsilons]
+        fixed: tuple[Any, ...] = "add-remove", "sharp", 2, Fraction(0)
+        self.quantiles, self.epsilons = tuple(quantiles), epsilons
+        self.plans = [plan_for(self.quantiles, epsilon, *fixed) for epsilon in epsilons]
         self.trials, self.streams = trials, streams
         assert self.plans[0].arrays is not None
+        self.arrays: PlanArrays = self.plans[0].arrays
         rates = [plan.arrays.rates for plan in self.plans if plan.arrays is not None]
         self.rates = np.repeat(np.concatenate(rates), trials, axis=0)
         self.slow = 0  # releases that took the long way
@@ -112,22 +114,19 @@ class Releaser:
         shape = (self.trials, len(self.plans[0].distinct), 2)
         uniforms = np.concatenate([rng.integers(1, 2**53, shape) for rng in self.streams]) * 2.0**-53
         parts, counts = tables(predictor, features)
-        result = lanes.run(
-            self.plans[0], "conditional", day.columns, day.sizes, parts, counts, uniforms, rates=self.rates
-        )
-        assert result is not None
-        values, beyond = result
-        for lane in np.flatnonzero(np.isnan(values[:, 0])) if beyond else ():
-            values[lane] = self._long_way(day, predictor, features, int(lane), uniforms[lane])
-        self.slow += beyond
+        values = lanes.run(self.arrays, False, False, day.columns, day.sizes, parts, counts, uniforms, rates=self.rates)
+        beyond = np.flatnonzero(np.isnan(values[:, 0])).tolist()
+        for lane in beyond:
+            values[lane] = self._long_way(day, predictor, features, lane, uniforms[lane])
+        self.slow += len(beyond)
         return np.asarray(np.rint(values / day.task.resolution) * day.task.resolution if day.task.tied else values)
 
     def _long_way(self, day: Day, predictor: Predictor, features: FloatArray, lane: int, uniforms: FloatArray) -> Any:
         row = lane % len(day.sizes)
         priors = tuple(_priors(predictor, features, lane))
-        request = Request(self.plans[lane // self.trials], priors, "conditional", None, "drop", 1)
+        tree = Tree(Request.of(self.quantiles, epsilon=self.epsilons[lane // self.trials], priors=priors))
         with np.errstate(all="ignore"):
-            return walked(request, Points(day.columns[row, : day.sizes[row]]), uniforms.tolist())
+            return tree.walked(Points(day.columns[row, : day.sizes[row]]), uniforms.tolist())
 
 
 def _priors(predictor: Predictor, features: FloatArray, lane: int) -> list[Prior]:

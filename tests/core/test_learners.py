@@ -15,7 +15,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pq import bounds
-from pq.private import noise
 from pq.learners import (
     COCOB,
     DPFTRL,
@@ -34,6 +33,7 @@ from pq.learners import (
     tree_nodes,
     tree_variances,
 )
+from pq.private import noise
 
 # ---- COCOB ----
 

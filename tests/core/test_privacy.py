@@ -8,13 +8,15 @@ import math
 from collections.abc import Callable
 from fractions import Fraction
 from functools import cache
+from typing import Any
 
 import numpy as np
 import pytest
 
 import pq
 from pq.core import sensitivity as privacy
-from pq.private.request import Request, forget
+from pq.private.mechanisms import tree
+from pq.private.prepare import forget
 
 SETTINGS = [
     {"calibration": c, "adaptation": a, "arity": k}
@@ -227,7 +229,13 @@ def test_only_half_of_a_tied_record_may_go_either_way(
 ) -> None:
     """Three quantiles: a whole record sent both ways from the root's output costs the root and both children, 1.5
     epsilon."""
-    monkeypatch.setattr(Request, "tie_share", share)
+
+    def shared(interval: tree.Interval, outputs: Any, unit: int, halves: bool) -> Any:
+        bounds = (interval[0], *outputs, interval[1])
+        passed = [int(share * unit)] * len(outputs)
+        return list(zip(bounds[:-1], bounds[1:], (interval[2], *passed), (*passed, interval[3]), strict=True))
+
+    monkeypatch.setattr(tree, "split", shared)
     x, y, o = [1.0, 1.5, 2.0, 2.0, 2.0], [1.0, 2.0, 2.0, 2.0], [1.5, 1.5, 1.5]
     found = []
     for weights in ([1e-9, 1, 1e-9, 1, 1e-9], [1, 1e-9, 1e-9, 1e-9, 1], [1, 1e-9, 1, 1e-9, 1]):

@@ -26,7 +26,8 @@ LOCK = (ROOT / "requirements.lock").read_text(encoding="utf-8")
 def declared() -> list[Requirement]:
     extras = PROJECT["project"]["optional-dependencies"]
     lines = [PROJECT["project"]["dependencies"], *extras.values(), PROJECT["build-system"]["requires"]]
-    return [Requirement(line) for group in lines for line in group]
+    named = [Requirement(line) for group in lines for line in group]
+    return [requirement for requirement in named if requirement.name != PROJECT["project"]["name"]]  # extras of our own
 
 
 def locked(text: str = LOCK) -> list[Requirement]:

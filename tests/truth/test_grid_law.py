@@ -11,20 +11,12 @@ import numpy as np
 import pytest
 
 import pq
-from pq.private.draw import draw, walked
-from pq.private.request import Request
+from pq.core.request import Request
+from pq.private.columns.frames import records_of
+from pq.private.mechanisms.tree import Tree
 
 STEP, LAST = Fraction(1, 10), 150  # outputs 0, 0.1, ..., 15
 STATED = 1e-13  # total variation
-OPTIONS: dict[str, Any] = {
-    "adjacency": "add-remove",
-    "arity": 2,
-    "budget_power": 0.0,
-    "adaptation": "conditional",
-    "grid": STEP,
-    "on_nan": "drop",
-    "max_contributions": 1,
-}
 
 
 def exact_cells(units: list[int], q: Fraction, epsilon: Fraction, calibration: str) -> list[tuple[int, int, Any]]:
@@ -73,7 +65,7 @@ def test_law_and_sampler_on_a_grid(calibration: str, q: Fraction, epsilon: Fract
     x = units * 0.1
     with mpmath.workdps(60):
         cells = exact_cells(sorted(units.tolist()), q, epsilon, calibration)
-        request = Request.of([q], epsilon=epsilon, priors=pq.Uniform(0, 15), calibration=calibration, **OPTIONS)
+        request = tree([q], epsilon=epsilon, priors=pq.Uniform(0, 15), calibration=calibration, grid=STEP)
         keywords = {"epsilon": epsilon, "priors": pq.Uniform(0, 15), "calibration": calibration, "grid": STEP}
         variation = mpmath.mpf(0)
         for low, high, probability in cells:
@@ -96,21 +88,32 @@ def test_law_and_sampler_on_a_grid(calibration: str, q: Fraction, epsilon: Fract
         assert (low is None or output >= low) and (high is None or output <= high)
 
 
-@pytest.mark.parametrize("path", [draw, lambda asked, x, u: walk_all(asked, x, u)], ids=["compiled", "as stated"])
+@pytest.mark.parametrize("path", ["draw", "walk_all"])
 @pytest.mark.parametrize("origin", [0, 2**40, 2**47, 1_699_999_999_999_998, 2**51 - 10**7])
-def test_multiples_far_from_zero_have_their_exact_shares(origin: int, path: Any) -> None:
+def test_multiples_far_from_zero_have_their_exact_shares(origin: int, path: str) -> None:
     """Microseconds since 1970, say: floats near them are quarters apart, and no rounding may move a point to another
     multiple, least of all to one with records or beyond them."""
     prior = pq.Uniform(origin - 1000, origin + 1000)
-    asked = Request.of([Fraction(1, 2)], epsilon=1, priors=prior, calibration="sharp", **(OPTIONS | {"grid": 1}))
+    asked = tree([Fraction(1, 2)], epsilon=1, priors=prior, grid=1)
     x = [origin] * 50 + [origin + 7] * 50  # the run between them holds 6 multiples and the median
     places = (np.arange(600) + 0.5) / 600
     uniforms = np.array([[[0.5, place]] for place in places])
     expected = origin + 1 + np.floor(places * 6)
-    assert np.array_equal(path(asked, x, uniforms)[:, 0], expected)
-    held = path(asked, [origin] * 100, uniforms)[:, 0]  # a value that all hold comes out as it is
+    drawn = {"draw": draw, "walk_all": walk_all}[path]
+    assert np.array_equal(drawn(asked, x, uniforms)[:, 0], expected)
+    held = drawn(asked, [origin] * 100, uniforms)[:, 0]  # a value that all hold comes out as it is
     assert (held == origin).all()
 
 
-def walk_all(asked: Request, x: Any, uniforms: Any) -> Any:
-    return np.array([walked(asked, asked.column(x), one.tolist()) for one in uniforms])
+def tree(quantiles: Any, **options: Any) -> Tree:
+    return Tree(Request.of(quantiles, **options))
+
+
+def draw(asked: Tree, x: Any, uniforms: Any) -> Any:
+    outputs = asked.compiled(asked.column(*records_of(x)), uniforms)
+    assert not np.isnan(outputs).any()
+    return outputs
+
+
+def walk_all(asked: Tree, x: Any, uniforms: Any) -> Any:
+    return np.array([asked.walked(asked.column(*records_of(x)), one.tolist()) for one in uniforms])

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 import pq
+from pq.core.scores import Target, log_sum
 from pq.private.columns.cells import Lattice, Points
-from pq.private.mechanisms.exponential import Law, log_sum, pick, target_rank
+from pq.private.mechanisms.independent import Law, pick
 
 PRIORS = [
     pq.Uniform(-3, 3),
@@ -34,7 +35,7 @@ def full_choice(law: Law, uniform: float) -> tuple[float, float]:
 def columns(rng: np.random.Generator, n: int) -> list[Points | Lattice]:
     x = np.sort(rng.normal(size=n))
     ties = np.sort(np.where(rng.random(n) < 0.6, 0.25, x))
-    return [Points(x), Points(ties), Lattice.of(ties, Fraction(1, 4)), Lattice.of(x, Fraction(1, 100))]
+    return [Points(x), Points(ties), Lattice.of(ties, Fraction(1, 4), unit=4), Lattice.of(x, Fraction(1, 100), unit=8)]
 
 
 @pytest.mark.parametrize("prior", PRIORS, ids=lambda p: type(p).__name__)
@@ -45,9 +46,9 @@ def test_a_window_gives_the_answer_of_all_cells(prior: pq.Cauchy, edge: bool) ->
     for n, rate in ((0, 1.0), (1, 0.3), (7, 2.0), (400, 0.5), (2000, 0.05), (2000, 3.0), (3000, 1e-7), (500, math.inf)):
         for column in columns(rng, n):
             low, high = (-math.inf, math.inf) if rng.random() < 0.5 else (column.output(-0.8), column.output(1.6))
-            view = column.view(low, high, 0.5, 0.25)
+            view = column.view(low, high, column.unit // 2, column.unit // 4)
             for q in (Fraction(1, 3), Fraction(9, 10)):
-                law = Law(column, view, low, high, prior, target_rank(q, view.n, "sharp"), rate, edge)
+                law = Law(column, view, low, high, prior, Target.of(q, view.n, "sharp"), rate, edge)
                 if law.fallback is not None:
                     continue
                 for u in (rng.random(23) + 2.0**-54).tolist():
@@ -58,7 +59,14 @@ def test_a_window_that_forgets_the_mass_outside_is_caught() -> None:
     """The same comparison rejects a window that ignores what it leaves out."""
     x = np.linspace(-1, 1, 2000)
     law = Law(
-        Points(x), Points(x).view(-math.inf, math.inf), -math.inf, math.inf, pq.Laplace(40, 0.5), 1000.0, 0.05, False
+        Points(x),
+        Points(x).view(-math.inf, math.inf),
+        -math.inf,
+        math.inf,
+        pq.Laplace(40, 0.5),
+        Target(1000, Fraction(0)),
+        0.05,
+        False,
     )
     edges, log_weights = law.log_weights(900, 1100)
     careless = pick(log_weights, (-math.inf, -math.inf), 0.5)
@@ -83,7 +91,7 @@ def test_probabilities_of_cells_match_exact_rationals() -> None:
         column = Points(np.array([float(p) for p in points]))
         view = column.view(-math.inf, math.inf)
         target = len(points) // 3
-        law = Law(column, view, -math.inf, math.inf, pq.Uniform(0, 1), float(target), math.log(2), False)
+        law = Law(column, view, -math.inf, math.inf, pq.Uniform(0, 1), Target(target, Fraction(0)), math.log(2), False)
         _, log_weights = law.log_weights(0, view.last_cell)
         got = np.exp(log_weights - log_sum(log_weights))
         want = exact_law(points, (Fraction(0), Fraction(1)), Fraction(target), Fraction(1, 2))
@@ -104,12 +112,14 @@ def test_pick_never_names_a_cell_of_no_weight() -> None:
     [(Fraction(29, 100), 100, 29.0, 29.0), (Fraction(1, 2), 3, 1.0, 1.5), (Fraction(1), 7, 7.0, 7.0)],
 )
 def test_target_ranks(q: Fraction, n: int, paper: float, sharp: float) -> None:
-    assert target_rank(q, n, "paper") == paper and target_rank(q, n, "sharp") == sharp
+    for calibration, expected in (("paper", paper), ("sharp", sharp)):
+        target = Target.of(q, n, calibration)
+        assert target.whole + target.part == expected
 
 
 def test_lattice_cells_tile_the_line_and_hold_every_rank() -> None:
     column = Lattice.of(np.array([1.0, 1.1, 2.0, 2.0, 2.0, 5.0]), Fraction(1))
-    view = column.view(-math.inf, math.inf, 0.0, 0.0)
+    view = column.view(-math.inf, math.inf, 0, 0)
     edges, low, high = view.cells(0, view.last_cell, (-math.inf, math.inf))
     assert edges.tolist() == [-math.inf, 0.5, 1.5, 1.5, 2.5, 4.5, 5.5, math.inf]
     assert low.tolist() == [0, 0, 2, 2, 5, 5, 6] and high.tolist() == [0, 2, 2, 5, 5, 6, 6]
@@ -122,11 +132,11 @@ def test_lattice_cells_tile_the_line_and_hold_every_rank() -> None:
 
 
 def test_a_tied_record_at_an_output_goes_on_with_half_its_weight() -> None:
-    column = Lattice.of(np.array([1.0, 2.0, 2.0, 2.0, 2.0, 5.0]), Fraction(1))
-    below, above = column.view(-math.inf, 2.0, 0.0, 0.5), column.view(2.0, math.inf, 0.5, 0.0)
-    assert below.n == 3.0 and above.n == 3.0
-    assert below.ranks_of(2.0) == (1.0, 3.0) and above.ranks_of(2.0) == (0.0, 2.0)
-    assert column.view(2.0, 2.0, 0.5, 0.5).n == 0.0
+    column = Lattice.of(np.array([1.0, 2.0, 2.0, 2.0, 2.0, 5.0]), Fraction(1), unit=2)
+    below, above = column.view(-math.inf, 2.0, 0, 1), column.view(2.0, math.inf, 1, 0)
+    assert below.n == 6 and above.n == 6  # halves
+    assert below.ranks_of(2.0) == (2, 6) and above.ranks_of(2.0) == (0, 4)
+    assert column.view(2.0, 2.0, 1, 1).n == 0
 
 
 def test_lattice_outputs_are_the_nearest_floats_to_the_decimal() -> None:

@@ -10,7 +10,7 @@ import math
 from typing import Literal, NamedTuple
 
 from pq.core.budget.gaussian import gaussian_delta, noise_multiplier
-from pq.core.learners.prefix import tree_nodes
+from pq.core.budget.nodes import tree_nodes
 
 __all__ = [
     "QuantileRegret",

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pq.core.budget.gaussian import noise_multiplier
+from pq.core.budget.nodes import tree_nodes
 from pq.core.learners.cocob import COCOB
 from pq.core.learners.gradient import OGD, Averaged
 from pq.core.learners.mirror import EntropicMirror, project_simplices
@@ -19,7 +20,6 @@ from pq.core.learners.prefix import (
     private_noise_std,
     square_root_sensitivity,
     square_root_variances,
-    tree_nodes,
     tree_variances,
 )
 

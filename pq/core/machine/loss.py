@@ -11,7 +11,8 @@ from typing import Any
 from numba import float64, void
 
 from pq.core.machine.keep import compiled, given, kept
-from pq.private.fast.laws import LOG_2
+
+LOG_2 = math.log(2.0)
 
 SERIES_BELOW = 0.3
 

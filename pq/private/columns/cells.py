@@ -4,9 +4,10 @@ A *column* is the whole of the data, a *view* its part in a node's interval. Bot
 real numbers, `Lattice` the multiples of a public step, to which the records are rounded too.
 
 A node holds the records strictly inside its interval. On a lattice an earlier output, which bounds the interval, may
-itself be the value of many records; a `share` of each of those goes on to the node on either side, as a record of that
+itself be the value of many records; a share of each of those goes on to the node on either side, as a record of that
 weight. The shares of a record sum to at most one, which keeps its total privacy loss within the budget of a path; see
-`pq.core.sensitivity`.
+`pq.core.sensitivity`. Weights and ranks count whole parts of a record, of which a column's
+`unit` says how many there are, so that none is ever rounded.
 """
 
 from __future__ import annotations
@@ -21,9 +22,11 @@ import numpy.typing as npt
 from pq.core.grid import LATTICE_END, from_units, to_units
 from pq.private.columns.door import LARGEST, Array
 
+MOST_PARTS = 2**62  # of records in a column: sums stay integers; more records than that are not counted
+
 
 class View(Protocol):
-    """A node's records, of total weight `n`, as cells of outputs numbered from 0 to `last_cell`.
+    """A node's records, of total weight `n` in parts of a record, as cells of outputs numbered from 0 to `last_cell`.
 
     `cells` gives the edges (c + 1,) of cells first..last in the units of the data, and the smallest and largest rank
     (c,) that their outputs stand for; `ends` are the outermost edges. `cell_at(rank)` is a cell such that all cells
@@ -32,12 +35,12 @@ class View(Protocol):
     """
 
     @property
-    def n(self) -> float: ...
+    def n(self) -> int: ...
     @property
     def last_cell(self) -> int: ...
     def cell_at(self, rank: float) -> int: ...
-    def cells(self, first: int, last: int, ends: tuple[float, float]) -> tuple[Array, Array, Array]: ...
-    def ranks_of(self, o: float) -> tuple[float, float]: ...
+    def cells(self, first: int, last: int, ends: tuple[float, float]) -> tuple[Array, Ranks, Ranks]: ...
+    def ranks_of(self, o: float) -> tuple[int, int]: ...
 
 
 class Column(Protocol):
@@ -49,7 +52,9 @@ class Column(Protocol):
 
     @property
     def step(self) -> Fraction | None: ...
-    def view(self, low: float, high: float, low_share: float, high_share: float) -> View: ...
+    @property
+    def unit(self) -> int: ...
+    def view(self, low: float, high: float, low_share: int, high_share: int) -> View: ...
     def output(self, value: float) -> float: ...
     def value(self, o: Any) -> Any: ...
     def edges_of(self, low: float, high: float) -> tuple[float, float]: ...
@@ -61,7 +66,7 @@ def _inside(values: Array, low: float, high: float) -> tuple[int, int]:
     return start, max(start, int(np.searchsorted(values, high, side="left")))
 
 
-Before = npt.NDArray[np.int64]
+Ranks = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -72,15 +77,15 @@ class Points:
     """
 
     values: Array
-    before: Before | None = None
+    before: Ranks | None = None
     step: None = None
+    unit: int = 1
 
-    def view(self, low: float, high: float, low_share: float = 0.0, high_share: float = 0.0) -> PointsView:
+    def view(self, low: float, high: float, low_share: int = 0, high_share: int = 0) -> PointsView:
         start, stop = _inside(self.values, low, high)
         if self.before is None:
             return PointsView(self.values[start:stop])
-        ranks = (self.before[start : stop + 1] - self.before[start]).astype(np.float64)
-        return PointsView(self.values[start:stop], ranks)
+        return PointsView(self.values[start:stop], self.before[start : stop + 1] - self.before[start])
 
     def output(self, value: float) -> float:
         return value
@@ -97,11 +102,11 @@ class PointsView:
     """The records strictly inside a node's interval."""
 
     values: Array
-    ranks: Array | None = None  # (d + 1,), None for 0..d
+    ranks: Ranks | None = None  # (d + 1,), None for 0..d
 
     @property
-    def n(self) -> float:
-        return len(self.values) if self.ranks is None else float(self.ranks[-1])
+    def n(self) -> int:
+        return len(self.values) if self.ranks is None else int(self.ranks[-1])
 
     @property
     def last_cell(self) -> int:
@@ -112,7 +117,7 @@ class PointsView:
             return int(min(max(rank, 0.0), float(len(self.values))))
         return max(0, int(np.searchsorted(self.ranks, rank, side="right")) - 1)
 
-    def cells(self, first: int, last: int, ends: tuple[float, float]) -> tuple[Array, Array, Array]:
+    def cells(self, first: int, last: int, ends: tuple[float, float]) -> tuple[Array, Ranks, Ranks]:
         edges = np.empty(last - first + 2)
         left, right = int(first == 0), int(last == len(self.values))
         edges[left : len(edges) - right] = self.values[first - 1 + left : last + 1 - right]
@@ -121,14 +126,14 @@ class PointsView:
         if right:
             edges[-1] = ends[1]
         if self.ranks is None:
-            ranks = np.arange(first, last + 1, dtype=np.float64)
+            ranks = np.arange(first, last + 1, dtype=np.int64)
         else:
             ranks = self.ranks[first : last + 1]
         return edges, ranks, ranks
 
-    def ranks_of(self, o: float) -> tuple[float, float]:
+    def ranks_of(self, o: float) -> tuple[int, int]:
         k = np.searchsorted(self.values, o, side="left")
-        rank = float(k if self.ranks is None else self.ranks[k])
+        rank = int(k if self.ranks is None else self.ranks[k])
         return rank, rank
 
 
@@ -137,36 +142,38 @@ class Lattice:
     """A column whose outputs are the multiples of a step; values and outputs are in units of the step."""
 
     values: Array  # distinct
-    before: npt.NDArray[np.int64]  # records before each value, and n
+    before: Ranks  # parts of records before each value, and of all
     step: Fraction
+    unit: int = 1
 
     @classmethod
-    def of(cls, values: Array, step: Fraction, before: Before | None = None) -> Lattice:
-        """Round sorted values to the nearest multiple of the step. before: see `Points`."""
+    def of(cls, values: Array, step: Fraction, before: Ranks | None = None, unit: int = 1) -> Lattice:
+        """Round sorted values to the nearest multiple of the step. before: see `Points`. unit: parts of a record."""
         units = np.clip(np.rint(to_units(values, step)), -LATTICE_END, LATTICE_END)
         is_first = np.empty(len(units), dtype=bool)
         is_first[:1] = True
         np.not_equal(units[1:], units[:-1], out=is_first[1:])
         starts = np.flatnonzero(is_first)
         firsts = np.append(starts, len(units))
-        return cls(units[starts], firsts if before is None else before[firsts], step)
+        records = firsts if before is None else before[firsts]
+        return cls(units[starts], np.minimum(records, MOST_PARTS // unit) * unit, step, unit)
 
-    def view(self, low: float, high: float, low_share: float, high_share: float) -> LatticeView:
+    def view(self, low: float, high: float, low_share: int, high_share: int) -> LatticeView:
         if low == high:  # the output is decided; no record can matter
-            return LatticeView(np.empty(0), np.zeros(1), self.step)
+            return LatticeView(np.empty(0), np.zeros(1, dtype=np.int64), self.step)
         start, stop = _inside(self.values, low, high)
         low_weight, high_weight = low_share * self._held(low), high_share * self._held(high)
         low_held, high_held = low_weight > 0, high_weight > 0
         first, last = start - low_held, stop + high_held
         ranks = self.before[first : last + 1] - (self.before[start] - low_weight)
-        ranks[0] = 0.0
-        ranks[-1] = low_weight + float(self.before[stop] - self.before[start]) + high_weight
+        ranks[0] = 0
+        ranks[-1] = low_weight + int(self.before[stop] - self.before[start]) + high_weight
         return LatticeView(self.values[first:last], ranks, self.step, low_held, high_held)
 
     def _held(self, o: float) -> int:
         """Number of records at an output."""
         first, last = np.searchsorted(self.values, o, side="left"), np.searchsorted(self.values, o, side="right")
-        return int(self.before[last] - self.before[first])
+        return int(self.before[last] - self.before[first]) // self.unit
 
     def output(self, value: float) -> float:
         return min(max(float(np.rint(to_units(value, self.step))), -LATTICE_END), LATTICE_END)
@@ -189,14 +196,14 @@ class LatticeView:
     """
 
     values: Array  # (d,)
-    ranks: Array  # (d + 1,)
+    ranks: Ranks  # (d + 1,)
     step: Fraction
     low_held: bool = False  # whether the first value is the lower end of the interval
     high_held: bool = False
 
     @property
-    def n(self) -> float:
-        return float(self.ranks[-1])
+    def n(self) -> int:
+        return int(self.ranks[-1])
 
     @property
     def last_cell(self) -> int:
@@ -205,7 +212,7 @@ class LatticeView:
     def cell_at(self, rank: float) -> int:
         return 2 * max(0, int(np.searchsorted(self.ranks, rank, side="right")) - 1)
 
-    def cells(self, first: int, last: int, ends: tuple[float, float]) -> tuple[Array, Array, Array]:
+    def cells(self, first: int, last: int, ends: tuple[float, float]) -> tuple[Array, Ranks, Ranks]:
         one, other = first // 2, (last + 1) // 2  # build runs one..other and the values held between them, then trim
         held = self.values[one:other]
         edges = np.empty(2 * len(held) + 2)
@@ -233,6 +240,6 @@ class LatticeView:
         first = self.values[j - 1] + 1.0 if j > 0 else -np.inf
         return float(first), float(self.values[j] - 1.0) if j < len(self.values) else np.inf
 
-    def ranks_of(self, o: float) -> tuple[float, float]:
+    def ranks_of(self, o: float) -> tuple[int, int]:
         first, last = np.searchsorted(self.values, o, side="left"), np.searchsorted(self.values, o, side="right")
-        return float(self.ranks[first]), float(self.ranks[last])
+        return int(self.ranks[first]), int(self.ranks[last])

@@ -1,1 +1,1 @@
-"""The private ring's inner loop as machine code; `pq.private.mechanisms.exponential` is its specification."""
+"""The private ring's inner loop as machine code; `pq.private.mechanisms.independent` is its specification."""

@@ -3,7 +3,7 @@
 A prior is here a table of parts, rows `(kind, loc, scale, weight)`, of which it is the weighted sum; see
 `pq.private.fast.encode`. The forms are those of `pq.core.priors.special` where numbers are moderate: no difference of
 two values of a distribution function, small widths by series or expm1. Beyond their range a mass comes out as zero or
-NaN, and the caller leaves the work to `pq.private.mechanisms.exponential`.
+NaN, and the caller leaves the work to `pq.private.mechanisms.independent`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """`alg:quantiles` on sorted records, compiled: many releases (*lanes*) in one call, each with uniforms of its own.
 
-The law is that of `pq.private.mechanisms.exponential`, cell for cell, and so is the way a uniform is turned into an
+The law is that of `pq.private.mechanisms.independent`, cell for cell, and so is the way a uniform is turned into an
 output; the tests compare the two. A mechanism weighs the cells whose rank is near its target. What the prior puts
 further away is bounded in blocks that double in size, so that the bound takes a number of masses that grows with the
 logarithm of n; where the uniform falls so near to the border of two cells that the bound leaves it open which is meant,
@@ -22,9 +22,10 @@ from pq.private.fast.laws import LARGEST, add_cell_masses, log_mass, mass, point
 
 LATTICE_END = 2.0**51  # as in pq.private.columns.cells
 REACH = 9.0  # nats: weights beyond are less than e^-9 of the largest, before the prior has its say
-LEAST_LOG_MASS = -5e5  # as in pq.private.mechanisms.exponential
+LEAST_LOG_MASS = -5e5  # as in pq.private.mechanisms.independent
 TINY = 1e-250  # total weights below are done again with logarithms
 ROUNDING = 1.0 + 1e-9  # a bound stays one whatever the last digits of the masses are
+MOST_NATS = 1e6  # of the largest weight below one: further off, logarithms lose digits, and the formulas do better
 
 
 @compiled
@@ -51,8 +52,8 @@ def _first_not_below(x: Any, first: int, last: int, value: float) -> int:
 
 
 @compiled
-def _target(numerator: int, denominator: int, n: int, floored: bool) -> float:
-    """`q n`, or its floor, for q = numerator / denominator <= 1: exact integers modulo 2^64."""
+def _target(numerator: int, denominator: int, n: int, floored: bool) -> tuple[int, float]:
+    """`q n` for q = numerator / denominator <= 1 as a whole number and a part: exact integers modulo 2^64."""
     whole = np.int64(n * (numerator / denominator))
     rest = np.int64(n) * numerator - whole * denominator
     while rest < 0:
@@ -61,13 +62,14 @@ def _target(numerator: int, denominator: int, n: int, floored: bool) -> float:
     while rest >= denominator:
         whole += 1
         rest -= denominator
-    return float(whole) if floored else float(whole) + rest / denominator
+    return whole, 0.0 if floored else rest / denominator  # type: ignore[return-value]
 
 
 # What a mechanism sees of a column, as one tuple `view`:
 #   x, before   all values and the records before each of them, see `walk_lanes`
 #   first, d    index of the first value that counts, and how many do
-#   base, n     what to take from `before` to have ranks within the node, and the node's weight in records
+#   base, n     what to take from `before` to have ranks within the node, and the node's weight; ranks, weights and
+#               targets are in parts of a record
 #   low, high   outermost edges of its cells, in the units of the data
 #   low_held, high_held   whether the first and the last value are the ends of the node's interval
 #   up, down    numerator and denominator of the lattice's step, 0 and 0 for real outputs
@@ -81,23 +83,25 @@ def _last_cell(view: Any) -> int:
 
 
 @compiled
-def _rank(view: Any, j: int) -> float:
-    """Records of the node below its value j; for j = d all of them."""
+def _rank(view: Any, j: int) -> int:
+    """Records of the node below its value j, in parts; for j = d all of them."""
     before, first, d, base, n = view[1], view[2], view[3], view[4], view[5]
     if before.size == 0:
-        return float(j)
+        return j
     if j == 0:
-        return 0.0
+        return 0
     return n if j == d else before[first + j] - base
 
 
 @compiled
-def _distance(view: Any, cell: int, target: float) -> float:
+def _distance(view: Any, cell: int, target: tuple[int, float]) -> float:
     """Of the target from the ranks that a cell stands for."""
-    if view[10] > 0.0:
-        j = cell // 2
-        return max(max(_rank(view, j) - target, target - _rank(view, j + cell % 2)), 0.0)
-    return abs(_rank(view, cell) - target)
+    j = cell // 2 if view[10] > 0.0 else cell
+    low = _rank(view, j)
+    if low > target[0]:
+        return float(low - target[0]) - target[1]
+    high = _rank(view, j + cell % 2) if view[10] > 0.0 else low
+    return float(target[0] - high) + target[1] if high <= target[0] else 0.0
 
 
 @compiled
@@ -136,7 +140,15 @@ def _cell_at(view: Any, rank: float) -> int:
 
 @compiled
 def _outside(
-    view: Any, parts: Any, target: float, rate: float, first: int, last: int, side: int, floor: float, logs: bool
+    view: Any,
+    parts: Any,
+    target: tuple[int, float],
+    rate: float,
+    first: int,
+    last: int,
+    side: int,
+    floor: float,
+    logs: bool,
 ) -> float:
     """Upper bound on the (log) weight of the cells below `first` (side -1) or above `last` (side 1), by blocks."""
     end = _last_cell(view)
@@ -169,7 +181,7 @@ def _outside(
 
 
 @compiled
-def _weigh(view: Any, parts: Any, target: float, rate: float, first: int, last: int, logs: bool) -> Any:
+def _weigh(view: Any, parts: Any, target: tuple[int, float], rate: float, first: int, last: int, logs: bool) -> Any:
     """Weights of the cells first..last, or their logarithms."""
     count = last - first + 1
     edges, out = np.empty(count + 1), np.empty(count)
@@ -191,12 +203,12 @@ def _weigh(view: Any, parts: Any, target: float, rate: float, first: int, last: 
             if out[k] > 0.0:
                 out[k] *= math.exp(-rate * _distance(view, first + k, target))
         return out
-    ratio, middle = math.exp(-rate), min(max(int(target) + 1 - first, 0), count)
-    score = math.exp(-rate * abs(first + middle - target))
+    ratio, middle = math.exp(-rate), min(max(target[0] + 1 - first, 0), count)
+    score = math.exp(-rate * _distance(view, first + middle, target))
     for k in range(middle, count):
         out[k] *= score
         score *= ratio
-    score = math.exp(-rate * abs(first + middle - 1 - target))
+    score = math.exp(-rate * _distance(view, first + middle - 1, target))
     for k in range(middle - 1, -1, -1):
         out[k] *= score
         score *= ratio
@@ -225,13 +237,13 @@ def _pick(weights: Any, below: float, above: float, uniform: float) -> int:
 
 
 @compiled
-def _cell(view: Any, parts: Any, target: float, rate: float, uniform: float) -> int:
+def _cell(view: Any, parts: Any, target: tuple[int, float], rate: float, uniform: float) -> int:
     """The cell whose share of the weight covers the uniform; -2 if the numbers do not do."""
     end = _last_cell(view)
-    reach = 1.0 + REACH / rate
+    middle, reach = float(target[0]), 1.0 + REACH / rate
     logs = False
     while True:
-        first, last = _cell_at(view, target - reach), min(end, _cell_at(view, target + reach) + 1)
+        first, last = _cell_at(view, middle - reach), min(end, _cell_at(view, middle + 1.0 + reach) + 1)
         weights = _weigh(view, parts, target, rate, first, last, logs)
         top = np.max(weights)
         if not logs and not top > TINY:
@@ -246,7 +258,7 @@ def _cell(view: Any, parts: Any, target: float, rate: float, uniform: float) -> 
             if not log_mass(parts, view[6], view[7]) > LEAST_LOG_MASS:
                 return -2
             top = max(top, below, above)
-            if not -math.inf < top < math.inf:
+            if not -MOST_NATS < top < math.inf:
                 return -2
             weights = np.exp(weights - top)
             below, above = math.exp(below - top), math.exp(above - top)
@@ -264,25 +276,26 @@ def _view(
     before: Any,
     low: float,
     high: float,
-    low_share: float,
-    high_share: float,
+    low_share: int,
+    high_share: int,
     edge: bool,
     up: float,
     down: float,
+    unit: int,
 ) -> Any:
     """The records strictly between two outputs, and on a lattice the shares of those at the outputs."""
     start = _first_above(x, 0, x.size, low)
     stop = _first_not_below(x, start, x.size, high)
-    first, last, base, n = start, stop, 0.0, float(stop - start)
+    first, last, base, n = start, stop, 0, stop - start
     a, b = low, high
     if before.size:
-        low_weight, high_weight = 0.0, 0.0
+        low_weight, high_weight = 0, 0
         if up > 0.0:
             if start > 0 and x[start - 1] == low:
-                low_weight = low_share * (before[start] - before[start - 1])
+                low_weight = low_share * ((before[start] - before[start - 1]) // unit)
             if stop < x.size and x[stop] == high:
-                high_weight = high_share * (before[stop + 1] - before[stop])
-        first, last = start - (low_weight > 0.0), stop + (high_weight > 0.0)
+                high_weight = high_share * ((before[stop + 1] - before[stop]) // unit)
+        first, last = start - (low_weight > 0), stop + (high_weight > 0)
         base = before[start] - low_weight
         n = low_weight + (before[stop] - before[start]) + high_weight
     if up > 0.0:
@@ -296,7 +309,7 @@ def _view(
 @compiled
 def _has_share(view: Any, parts: Any, k: float, lower: float, upper: float, total: float, place: float) -> bool:
     """Whether a share `place` of a cell's mass lies up to the upper edge of its multiple k; see
-    `pq.private.mechanisms.exponential`."""
+    `pq.private.mechanisms.independent`."""
     unit = (k + 0.5) * math.inf if k + 0.5 > LATTICE_END else k + 0.5
     edge = min(max(unit * view[10] / view[11], lower), upper)
     if place < 0.5:
@@ -342,11 +355,7 @@ def _draw(
     uniform: float, place: float,
 ) -> float:  # fmt: skip
     """One mechanism's output, from low to high in the units of the outputs; NaN if the numbers do not do."""
-    n, up = view[5], view[10]
-    if n == np.floor(n):
-        target = _target(numerator, denominator, int(n), floored)
-    else:
-        target = n * (numerator / denominator)
+    up, target = view[10], _target(numerator, denominator, view[5], floored)
     cell = _cell(view, parts, target, rate, uniform)
     if cell < 0:
         return math.nan
@@ -361,18 +370,18 @@ def _draw(
 
 
 @compiled
-def _share(shares: Any, out: Any, nodes: Any, node: int, side: int, tie_share: float) -> float:
-    """Part of the records at the node's lower (side 0) or upper end that go on to it; see
-    `pq.private.request.split`."""
+def _share(shares: Any, out: Any, nodes: Any, node: int, side: int, unit: int) -> int:
+    """Parts of the records at the node's lower (side 0) or upper end that go on to it, if they are halved; see
+    `pq.private.mechanisms.tree.split`."""
     parent, own = nodes[node, 4], nodes[node, 2 + side]
     if parent < 0 or own == nodes[parent, 2 + side]:
-        return shares[parent, side] if parent >= 0 else 0.0
+        return shares[parent, side] if parent >= 0 else 0
     o, low, high = out[own], nodes[parent, 2], nodes[parent, 3]
     if low >= 0 and o == out[low]:
-        return tie_share * shares[parent, 0]
+        return shares[parent, 0] // 2
     if high >= 0 and o == out[high]:
-        return tie_share * shares[parent, 1]
-    return tie_share
+        return shares[parent, 1] // 2
+    return unit // 2
 
 
 _SIGNATURE = int64(
@@ -404,14 +413,15 @@ def walk_lanes(sources: int) -> Any:
         columns: (c, n) sorted records, of which the first `sizes` (c,) of each row count; lane l has row l % c.
         before: (n + 1,) records before each entry of the one column, or empty if each entry is one record.
         nodes, members, fractions: see `pq.core.plan.PlanArrays`.
-        lattice: (3,) numerator and denominator of the step, and the part of a record at an output that goes on to
-            either side; zeros for real outputs. On a lattice columns and outputs are in steps, and `before` is given.
+        lattice: (4,) numerator and denominator of the step, parts of a record, and whether a record at an output goes
+            on by halves; zeros for real outputs. On a lattice columns and outputs are in steps, and `before` is given.
         rates: (r, m), parts: (p, m or 1, width, 4), of which counts (p, m or 1) rows count; lane l has row l % r and
             l % p. uniforms: (lanes, m, 2).
         """
         sources  # noqa: B018 (see pq.core.machine.keep)
         failures = 0
-        drawn, shares = np.empty(members.size), np.zeros((nodes.shape[0], 2))
+        drawn, shares = np.empty(members.size), np.zeros((nodes.shape[0], 2), dtype=np.int64)
+        unit = max(int(lattice[2]), 1)
         for lane in range(out.shape[0]):
             c, r, p = lane % columns.shape[0], lane % rates.shape[0], lane % parts.shape[0]
             x = columns[c, : sizes[c]]
@@ -420,11 +430,11 @@ def walk_lanes(sources: int) -> Any:
                 first, end = nodes[j, 0], nodes[j, 1]
                 low = out[lane, nodes[j, 2]] if nodes[j, 2] >= 0 else -math.inf
                 high = out[lane, nodes[j, 3]] if nodes[j, 3] >= 0 else math.inf
-                if lattice[2] > 0.0:
+                if lattice[3] > 0.0:
                     for side in range(2):
-                        shares[j, side] = _share(shares, out[lane], nodes, j, side, lattice[2])
+                        shares[j, side] = _share(shares, out[lane], nodes, j, side, unit)
                 if low < high:
-                    view = _view(x, before, low, high, shares[j, 0], shares[j, 1], edge, lattice[0], lattice[1])
+                    view = _view(x, before, low, high, shares[j, 0], shares[j, 1], edge, lattice[0], lattice[1], unit)
                 for i in range(first, end):
                     q = members[i]
                     t = q % parts.shape[1]
@@ -432,7 +442,7 @@ def walk_lanes(sources: int) -> Any:
                     if low < high:
                         drawn[i] = _draw(
                             view, low, high, parts[p, t, : counts[p, t]], fractions[q, 0], fractions[q, 1], floored,
-                            rates[r, q], uniforms[lane, q, 0], uniforms[lane, q, 1],
+                            rates[r, q] / unit, uniforms[lane, q, 0], uniforms[lane, q, 1],
                         )  # fmt: skip
                     if math.isnan(drawn[i]):
                         failed = True

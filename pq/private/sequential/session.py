@@ -22,16 +22,18 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from pq.core.budget.composition import Cost, plan_zcdp
+from pq.core.budget.composition import Cost
 from pq.core.budget.guarantee import Guarantee
 from pq.core.budget.ledger import Ledger, as_ledger
 from pq.core.choices import check_choice
 from pq.core.exact import Number, budget_fraction, quantile_fractions
 from pq.core.priors.families import Cauchy, Prior
+from pq.core.request import Request, distinct_priors
 from pq.private.columns.frames import records_of
+from pq.private.mechanisms import Mechanism, mechanism_for
 from pq.private.noise import StepsExceeded
+from pq.private.randomness import Source
 from pq.private.release import Release, fulfil, release
-from pq.private.request import Request
 from pq.private.sequential.predictors import Predictor, PrivatePredictor
 from pq.private.sequential.state import claimed, described, store
 
@@ -137,11 +139,11 @@ class Session:
         learner = self.predictor if isinstance(self.predictor, PrivatePredictor) else None
         if learner is not None and learner.steps_left < 1:
             raise StepsExceeded("all planned steps of the predictor are taken")
-        request = _with_priors(self._request, self.predictor.priors(features))
-        self._charge(request)
+        maker = _with_priors(self._request, self.predictor.priors(features))
+        self._charge(maker)
         if learner is not None:
-            x = _records(x, request.on_nan)  # the same for the release and for the learner
-        released = fulfil(request, x, self._rng)
+            x = _records(x, self._request.on_nan)  # the same for the release and for the learner
+        released = fulfil(maker, x, Source(self._rng))
         if learner is not None and math.isinf(learner.epsilon):  # the priors have seen the records: no guarantee
             released = replace(released, epsilon=math.inf)
         self.count += 1
@@ -155,12 +157,12 @@ class Session:
             raise
         return released
 
-    def _charge(self, request: Request) -> None:
+    def _charge(self, maker: Mechanism) -> None:
         """Take this data set's budget from the ledger: disjoint people are groups of one pool, others add up."""
         amount = math.inf if math.isinf(self.learning_epsilon) else self.epsilon
         cost = None
         if not math.isinf(amount):
-            cost = Cost.of(self.release_epsilon, rho=_rho(request))
+            cost = Cost.of(self.release_epsilon, rho=maker.rho)
             if self.learning_epsilon:
                 cost += Cost.of(self.learning_epsilon, delta=self.learning_delta)
         if self.ledger is not None:
@@ -279,19 +281,9 @@ def _learning(predictor: Predictor, individuals: str) -> tuple[Fraction | float,
     return predictor.epsilon, predictor.delta
 
 
-def _with_priors(request: Request, priors: Sequence[Prior]) -> Request:
-    """The same request with one prior for each quantile in the caller's order."""
-    plan = request.plan
-    chosen = dict(zip(plan.positions, priors, strict=True))
-    if len(chosen) < len(priors) and any(chosen[i] != p for i, p in zip(plan.positions, priors, strict=True)):
-        raise ValueError("predictor must give one prior for a quantile that is asked for twice")
-    distinct = tuple(chosen[i] for i in range(len(chosen)))
-    return Request(plan, distinct, request.adaptation, request.step, request.on_nan, request.max_contributions)
-
-
-def _rho(request: Request) -> Fraction:
-    """What a release costs a person in zCDP."""
-    return plan_zcdp(request.plan) * request.max_contributions**2
+def _with_priors(request: Request, priors: Sequence[Prior]) -> Mechanism:
+    """The mechanism of the same request with one prior for each quantile in the caller's order."""
+    return mechanism_for(replace(request, priors=distinct_priors(priors, request.distinct, request.positions)))
 
 
 def _generator(rng: Any) -> np.random.Generator | None:

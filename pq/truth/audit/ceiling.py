@@ -23,8 +23,8 @@ from functools import lru_cache
 import numpy as np
 
 from pq.core.plan import Node, Plan
+from pq.core.scores import target_rank
 from pq.private.columns.door import Array
-from pq.private.mechanisms.exponential import target_rank
 
 MOST = 64  # records of a node in the enumeration
 

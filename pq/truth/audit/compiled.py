@@ -67,7 +67,7 @@ def encode(tree: TreeDensity) -> Tree:
         np.array([q.denominator for q in tree.relative]),
         tree.plan.calibration == "paper",
         tree.tie_share,
-        tree.request.adaptation == "edge",
+        tree.edge,
         tree.step is not None,
     )
 

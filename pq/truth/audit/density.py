@@ -2,7 +2,7 @@
 audit.
 
 The formulas are those of `pq.truth.density.log_density`: budgets, rates and relative quantiles come from the plan,
-masses from the priors, scores from `pq.private.mechanisms.exponential.log_scores`. Only the bookkeeping differs: a node
+masses from the priors, scores from `pq.core.scores.log_scores`. Only the bookkeeping differs: a node
 keeps all records of the column, those outside its interval as cells of no width, so that all rows of a batch have the
 same shape at every node.
 """
@@ -17,12 +17,12 @@ import numpy as np
 
 from pq.core.grid import LATTICE_END, from_units, to_units
 from pq.core.plan import Node
+from pq.core.request import Request
+from pq.core.scores import log_scores, target_rank
 from pq.private.columns.door import Array
-from pq.private.mechanisms.exponential import log_scores, target_rank
-from pq.private.request import Request
+from pq.private.mechanisms.tree import OFF_GRID, Tree
 from pq.truth.audit.mechanism import difference
 from pq.truth.audit.view import Interval, View, lattice_edges
-from pq.truth.density import OFF_GRID
 
 
 def select(interval: Interval, rows: Any) -> Interval:
@@ -65,38 +65,19 @@ class TreeDensity:
     def __init__(
         self,
         quantiles: Any,
-        *,
-        epsilon: Any,
-        priors: Any,
-        adaptation: str = "conditional",
-        grid: Any = None,
-        **tree: Any,
+        **options: Any,
     ) -> None:
-        defaults = {
-            "adjacency": "add-remove",
-            "calibration": "sharp",
-            "arity": 2,
-            "budget_power": 0.0,
-            "max_contributions": 1,
-        }
-        keywords: dict[str, Any] = {
-            "priors": priors,
-            "adaptation": adaptation,
-            "grid": grid,
-            "on_nan": "drop",
-            "epsilon": epsilon,
-        }
-        self.request = Request.of(quantiles, **(keywords | defaults | tree))
-        self.plan = self.request.plan
+        mechanism = Tree(Request.of(quantiles, mechanism="tree", **options))
+        self.plan, self.edge = mechanism.plan, mechanism.edge
         if self.plan.quantiles != self.plan.distinct:
             raise ValueError("quantiles must be increasing")
         if not math.isfinite(self.plan.epsilon):
             raise ValueError("epsilon must be finite")
-        self.step = self.request.step
-        self.priors = self.request.priors
-        self.tie_share = self.request.tie_share
-        self.rates = [mechanism.rate for mechanism in self.plan.mechanisms]
-        self.relative = [mechanism.relative for mechanism in self.plan.mechanisms]
+        self.step = mechanism.request.step
+        self.priors = mechanism.request.priors
+        self.tie_share = 0.5 if mechanism.halves else 0.0
+        self.rates = [share.rate for share in self.plan.mechanisms]
+        self.relative = [share.relative for share in self.plan.mechanisms]
         self._tables: dict[int, Array] = {}
 
     def log_density(self, x: Array, values: Array) -> Array:
@@ -186,7 +167,7 @@ class TreeDensity:
 
     def split(self, interval: Interval, outputs: Array) -> list[Interval]:
         """Intervals between a node's outputs, with the shares of the records at each end; see
-        `pq.private.request.split`."""
+        `pq.private.mechanisms.tree.split`."""
         low, high, low_share, high_share = interval
         columns = list(outputs.T)
         passed = [self.tie_share * np.where(o == low, low_share, np.where(o == high, high_share, 1.0)) for o in columns]
@@ -242,7 +223,7 @@ class TreeDensity:
 
     def ends_of(self, interval: Interval) -> tuple[Array, Array]:
         low, high = interval[:2]
-        if self.request.adaptation == "edge":
+        if self.edge:
             return np.full(low.shape, -np.inf), np.full(low.shape, np.inf)
         return (
             (low, high)
@@ -258,8 +239,7 @@ class TreeDensity:
         """Log of the adapted prior's mass (batch,) where an output is an atom, of its density elsewhere; and where it
         is one."""
         low, high = interval[:2]
-        edge = self.request.adaptation == "edge"
-        at_low, at_high = (edge & (o == low)), (edge & (o == high))
+        at_low, at_high = (self.edge & (o == low)), (self.edge & (o == high))
         if self.step is None:
             is_atom = at_low | at_high
             base = prior.log_density(o)

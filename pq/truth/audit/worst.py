@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 
 from pq.core.plan import Node
+from pq.core.scores import log_scores
 from pq.private.columns.door import Array
-from pq.private.mechanisms.exponential import log_scores
 from pq.truth.audit.bins import UnitBins, unit_bins
 from pq.truth.audit.density import TreeDensity, changed_records
 from pq.truth.audit.view import Interval, View, tied_ranks

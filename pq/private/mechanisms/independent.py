@@ -25,7 +25,8 @@ from functools import cached_property
 import numpy as np
 
 from pq.core.grid import LATTICE_END
-from pq.core.priors.families import Prior
+from pq.core.priors import Prior
+from pq.core.scores import Distances, Target, log_sum
 from pq.private.columns.cells import Column, LatticeView, View
 from pq.private.columns.door import LARGEST, Array
 
@@ -34,35 +35,13 @@ LEAST_LOG_MASS = -5e5  # nats; of less the digits that tell cells apart are lost
 MARKS = 17  # multiples that one round of a search compares
 
 
-def target_rank(relative: Fraction, n: float, calibration: str) -> float:
-    """The rank that a mechanism aims at among a node's records of weight n: `floor(q n)` ("paper") or `q n` ("sharp").
-
-    >>> target_rank(Fraction(29, 100), 100, "paper"), target_rank(Fraction(1, 3), 1, "sharp")
-    (29.0, 0.3333333333333333)
-    """
-    product = relative * Fraction(n)
-    return float(math.floor(product) if calibration == "paper" else product)
-
-
-def log_scores(low: Array, high: Array, target: Array | float, rate: float) -> Array:
-    """Log of the exponential score of cells that stand for ranks low..high: `-rate` times the target's distance."""
-    distance = np.maximum(np.maximum(low - target, target - high), 0.0)
-    return -rate * distance if math.isfinite(rate) else -distance
-
-
-def log_sum(log_weights: Array) -> float:
-    """log of the sum of exp(log_weights), -inf for nothing."""
-    top = float(np.max(log_weights, initial=-math.inf))
-    return top + math.log(float(np.sum(np.exp(log_weights - top)))) if top > -math.inf else -math.inf
-
-
 @dataclass(frozen=True)
 class Law:
     """The law of one mechanism at one node.
 
     column: what outputs mean. view: the node's records. low, high: its interval, in the column's units. target: rank
-    aimed at. rate: nats per rank, possibly infinite (all mass on the nearest cells that have any). edge: the adaptation
-    of the prior.
+    aimed at, in parts of a record. record_rate: nats per record, possibly infinite (all mass on the nearest cells that
+    have any). edge: the adaptation of the prior.
     """
 
     column: Column
@@ -70,9 +49,14 @@ class Law:
     low: float
     high: float
     prior: Prior
-    target: float
-    rate: float
+    target: Target
+    record_rate: float
     edge: bool
+
+    @property
+    def rate(self) -> float:
+        """Nats per part of a record."""
+        return self.record_rate / self.column.unit
 
     @cached_property
     def ends(self) -> tuple[float, float]:
@@ -91,14 +75,20 @@ class Law:
         return min(max(o, self.low), self.high)
 
     def log_weights(self, first: int, last: int) -> tuple[Array, Array]:
-        """Edges (c + 1,) and log weights (c,) of the cells first..last, not normalised."""
+        """Edges (c + 1,) and log weights (c,) of the cells first..last, up to a constant; all -inf if none has mass."""
         edges, low, high = self.view.cells(first, last, self.ends)
         log_mass = np.atleast_1d(self.prior.log_mass(edges[:-1], edges[1:]))
-        scores = log_scores(low, high, self.target, self.rate)
-        if math.isinf(self.rate):
-            best = np.max(scores, initial=-math.inf, where=log_mass > -math.inf)
-            scores = np.where(scores == best, 0.0, -math.inf)
-        return edges, log_mass + scores
+        return edges, log_mass + self._scores(Distances.of(low, high, self.target), log_mass)[0]
+
+    def _scores(self, distances: Distances, log_mass: Array) -> tuple[Array, int | None]:
+        """Log scores relative to the best one among the cells that have mass, and which that is; None if none has."""
+        possible = log_mass > -math.inf
+        if not possible.any():
+            return np.zeros(len(log_mass)), None
+        best = distances.best(possible)
+        if math.isinf(self.record_rate):
+            return np.where(distances.scores(1.0, best) == 0.0, 0.0, -math.inf), best
+        return distances.scores(self.rate, best), best
 
     def draw(self, cell_uniform: float, point_uniform: float) -> float:
         """The output that two uniforms in (0, 1) stand for: one chooses the cell, one the point in it."""
@@ -133,39 +123,50 @@ class Law:
 
     def _choose(self, uniform: float) -> tuple[int, float, float]:
         """The cell whose share of the total weight covers `uniform`, and its edges."""
-        end = self.view.last_cell
+        end, target = self.view.last_cell, float(self.target.whole)
         reach = 1.0 + REACH / self.rate if 0.0 < self.rate < math.inf else math.inf
         while True:
-            first = self.view.cell_at(self.target - reach)
-            last = min(end, self.view.cell_at(self.target + reach) + 1)
-            edges, log_weights = self.log_weights(first, last)
-            score = -self.rate * reach  # no cell outside the window scores more, and their mass is at most one
-            outside = (score if first > 0 else -math.inf, score if last < end else -math.inf)
-            index = pick(log_weights, outside, uniform)
+            first = self.view.cell_at(target - reach)
+            last = min(end, self.view.cell_at(target + 1.0 + reach) + 1)
+            left, right = int(first > 0), int(last < end)  # a cell more on each side: none beyond scores better
+            edges, low, high = self.view.cells(first - left, last + right, self.ends)
+            inner = slice(left, len(low) - right)
+            log_mass = np.full(len(low), -math.inf)
+            log_mass[inner] = self.prior.log_mass(edges[:-1][inner], edges[1:][inner])
+            scores, best = self._scores(Distances.of(low, high, self.target), log_mass)
+            outside = (float(scores[0]) if left else -math.inf, float(scores[-1]) if right else -math.inf)
+            index = None
+            if best is not None or not (left or right):
+                index = pick((log_mass + scores)[inner], outside, uniform)  # the mass beyond is at most one
             if index is not None:
-                return first + index, float(edges[index]), float(edges[index + 1])
+                return first + index, float(edges[left + index]), float(edges[left + index + 1])
             reach *= 8.0
 
     def log_probability(self, o: float) -> float:
         """Exact log density of an output in the column's units; log probability where the law has an atom."""
+        far, rest = self.log_parts(o)
+        return rest - float(far)
+
+    def log_parts(self, o: float) -> tuple[Fraction, float]:
+        """`log_probability` as minus an exact number of nats, for how much further from the target the output is than
+        the best, plus the rest: losses are differences, and far outputs have more nats than a float has digits for."""
+        nothing = Fraction(0)
         if not self.low <= o <= self.high:
-            return -math.inf
+            return nothing, -math.inf
         only = self.fallback
         if only is not None:
-            return 0.0 if o == only else -math.inf
-        _, log_weights = self.log_weights(0, self.view.last_cell)
-        low, high = (np.array([float(k)]) for k in self.view.ranks_of(o))
-        score = float(log_scores(low, high, self.target, self.rate)[0])
-        if math.isinf(self.rate):
-            score = self._limit_score(score)
-        return self._log_base(o) + score - log_sum(log_weights)
-
-    def _limit_score(self, score: float) -> float:
-        """0 for the ranks nearest to the target among the cells that have mass, -inf for the others."""
+            return nothing, 0.0 if o == only else -math.inf
         edges, low, high = self.view.cells(0, self.view.last_cell, self.ends)
-        has_mass = np.atleast_1d(self.prior.log_mass(edges[:-1], edges[1:])) > -math.inf
-        best = np.max(log_scores(low, high, self.target, self.rate), initial=-math.inf, where=has_mass)
-        return 0.0 if score >= best else -math.inf
+        log_mass = np.atleast_1d(self.prior.log_mass(edges[:-1], edges[1:]))
+        distances = Distances.of(low, high, self.target)
+        scores, best = self._scores(distances, log_mass)
+        assert best is not None
+        lowest, highest = (np.array([k]) for k in self.view.ranks_of(o))
+        own = Distances.of(lowest, highest, self.target)
+        further, rest = own.exact(0) - distances.exact(best), self._log_base(o) - log_sum(log_mass + scores)
+        if math.isinf(self.record_rate):
+            return nothing, rest if further <= 0 else -math.inf
+        return Fraction(self.rate) * further, rest
 
     def is_atom(self, o: float) -> bool:
         """Whether the law gives the single output `o` a probability rather than a density."""

@@ -1,0 +1,160 @@
+"""What a release is asked to do: the checked public arguments of one call, and nothing about the data."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from numbers import Real
+from typing import Any
+
+import numpy as np
+
+from pq.core.choices import Adaptation, Adjacency, Calibration, OnNan, check_choice
+from pq.core.exact import budget_fraction, decimal_fraction, quantile_fractions, whole_number
+from pq.core.grid import grid_step
+from pq.core.plan import LARGEST_POWER
+from pq.core.priors import Prior
+
+TREE_DEFAULTS = {"calibration": "sharp", "adaptation": "conditional", "arity": 2, "budget_power": 0}
+
+
+@dataclass(frozen=True)
+class TreeOptions:
+    """Options that the tree of exponential mechanisms alone has; see `pq.release`."""
+
+    calibration: str
+    adaptation: str
+    arity: int
+    budget_power: Fraction
+
+
+@dataclass(frozen=True)
+class Request:
+    """The public arguments of a release, checked.
+
+    quantiles: (m,) exact, in the caller's order; `distinct` are they in increasing order, without repeats, and
+    `positions` says where in `distinct` each of them is. epsilon: total budget of a person who owns up to
+    `max_contributions` records. priors: one for each of `distinct`. step: of the grid, None for real outputs.
+    mechanism: the name that was asked for, perhaps "auto".
+    """
+
+    quantiles: tuple[Fraction, ...]
+    distinct: tuple[Fraction, ...]
+    positions: tuple[int, ...]
+    epsilon: Fraction | float
+    max_contributions: int
+    adjacency: str
+    priors: tuple[Prior, ...]
+    step: Fraction | None
+    on_nan: str
+    mechanism: str
+    size_guess: float | None
+    public_total: int | None
+    assume_smooth: bool
+    tree: TreeOptions
+
+    @classmethod
+    def of(
+        cls,
+        quantiles: Any,
+        *,
+        epsilon: Any,
+        priors: Any,
+        mechanism: Any = "auto",
+        size_guess: Any = None,
+        public_total: Any = None,
+        assume_smooth: Any = False,
+        grid: Any = None,
+        adjacency: Any = "add-remove",
+        calibration: Any = None,
+        adaptation: Any = None,
+        arity: Any = None,
+        budget_power: Any = None,
+        on_nan: Any = "drop",
+        max_contributions: Any = 1,
+    ) -> Request:
+        """Check the arguments of `pq.release`; raises `TypeError` or `ValueError` naming the one at fault."""
+        fractions = quantile_fractions(quantiles)
+        budget, people = budget_fraction(epsilon), whole_number(max_contributions, "max_contributions", least=1)
+        check_choice(adjacency, Adjacency, "adjacency")
+        check_choice(on_nan, OnNan, "on_nan")
+        if not isinstance(mechanism, str):
+            raise TypeError(f"mechanism must be a name, got {type(mechanism).__name__}")
+        given = {"calibration": calibration, "adaptation": adaptation, "arity": arity, "budget_power": budget_power}
+        given = {name: value for name, value in given.items() if value is not None}
+        if given and mechanism not in ("auto", "tree"):
+            raise ValueError(f"{next(iter(given))} is an option of the tree, not of mechanism={mechanism!r}")
+        distinct = tuple(sorted(set(fractions)))
+        index = {q: i for i, q in enumerate(distinct)}
+        positions = tuple(index[q] for q in fractions)
+        chosen = distinct_priors(priors, distinct, positions)
+        return cls(
+            quantiles=fractions,
+            distinct=distinct,
+            positions=positions,
+            epsilon=budget,
+            max_contributions=people,
+            adjacency=adjacency,
+            priors=chosen,
+            step=grid_step(grid, chosen),
+            on_nan=on_nan,
+            mechanism="tree" if given else mechanism,
+            size_guess=_size(size_guess),
+            public_total=None if public_total is None else whole_number(public_total, "public_total"),
+            assume_smooth=_flag(assume_smooth, "assume_smooth"),
+            tree=_tree_options(**(TREE_DEFAULTS | given)),
+        )
+
+    @property
+    def budget(self) -> Fraction | float:
+        """What one record may cost: `epsilon / max_contributions`, since all of a person's records add up."""
+        return self.epsilon / self.max_contributions
+
+
+def _tree_options(calibration: Any, adaptation: Any, arity: Any, budget_power: Any) -> TreeOptions:
+    check_choice(calibration, Calibration, "calibration")
+    check_choice(adaptation, Adaptation, "adaptation")
+    power = decimal_fraction(budget_power, "budget_power")
+    if not 0 <= power <= LARGEST_POWER:
+        raise ValueError(f"budget_power must lie between 0 and {LARGEST_POWER}, got {budget_power}")
+    return TreeOptions(calibration, adaptation, whole_number(arity, "arity", least=2), power)
+
+
+def _size(value: Any) -> float | None:
+    if value is None:
+        return None
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, Real):
+        raise TypeError(f"size_guess must be a number, got {type(value).__name__}")
+    if not 0 < float(value) < math.inf:
+        raise ValueError(f"size_guess must be positive and finite, got {value}")
+    return float(value)
+
+
+def _flag(value: Any, name: str) -> bool:
+    if not isinstance(value, (bool, np.bool_)):
+        raise TypeError(f"{name} must be True or False, got {type(value).__name__}")
+    return bool(value)
+
+
+def distinct_priors(priors: Any, distinct: Sequence[Fraction], positions: Sequence[int]) -> tuple[Prior, ...]:
+    """One prior for each distinct quantile, from one prior or one for each quantile in the caller's order.
+
+    Raises `TypeError` or `ValueError` naming priors.
+    """
+    if isinstance(priors, Prior):
+        return (priors,) * len(distinct)
+    if not isinstance(priors, Sequence) or not all(isinstance(prior, Prior) for prior in priors):
+        raise TypeError(
+            "priors must be a prior of pq (pq.from_scipy wraps a scipy.stats distribution) or a sequence of them"
+        )
+    if len(priors) != len(positions):
+        raise ValueError(
+            f"priors must be one prior or one per quantile: got {len(priors)} for {len(positions)} quantiles"
+        )
+    chosen: dict[int, Prior] = {}
+    for position, prior in zip(positions, priors, strict=True):
+        if chosen.setdefault(position, prior) != prior:
+            raise ValueError(f"priors must agree where quantiles repeat: {distinct[position]} has two")
+    return tuple(chosen[i] for i in range(len(distinct)))

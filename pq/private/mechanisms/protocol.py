@@ -1,0 +1,84 @@
+"""What a mechanism is: one file that says how quantiles come out of a column, and with what law.
+
+A mechanism is made from the public facts of a release and holds nothing else. The columns that its methods are given
+are asked by rank and by interval. `pq.release`, `pq.log_density` and the audit know nothing more of it than this.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar
+
+import numpy as np
+
+from pq.core.request import Request
+from pq.private.columns.cells import Lattice, Points
+from pq.private.columns.door import Array
+from pq.private.randomness import Source
+
+MECHANISMS: dict[str, type[Mechanism]] = {}
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a mechanism drew, and nothing else about the data.
+
+    values: (m,) of the distinct quantiles, in increasing order. total: a private count of the records, where the
+    mechanism gives one. drawn: all else that came out, by name, as a release keeps it; the values may follow from it.
+    """
+
+    values: Array
+    total: int | None = None
+    drawn: tuple[tuple[str, Any], ...] = ()
+
+
+class Mechanism(ABC):
+    """A mechanism made from the public facts of one release.
+
+    A subclass names itself, and so can be asked for: `class Mine(Mechanism, name="mine")`. Its constructor takes a
+    `Request` and raises `ValueError` naming the argument that it cannot serve, before data are touched. Its docstring
+    says why it is private.
+    """
+
+    name: ClassVar[str]
+    request: Request
+
+    def __init_subclass__(cls, name: str | None = None, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if name is not None:
+            cls.name = name
+            MECHANISMS[name] = cls
+
+    def __init__(self, request: Request) -> None:
+        self.request = request
+
+    @property
+    def unit(self) -> int:
+        """Parts that a record on a grid may be split into."""
+        return 1
+
+    def column(self, values: Array, before: Any) -> Points | Lattice:
+        """Sorted records, and how many come before each, as the column that the methods take."""
+        step = self.request.step
+        return Points(values, before) if step is None else Lattice.of(values, step, before, self.unit)
+
+    @abstractmethod
+    def draw(self, column: Points | Lattice, source: Source) -> Outcome:
+        """One release."""
+
+    def simulate(self, column: Points | Lattice, source: Source, trials: int) -> Array:
+        """The values (trials, distinct quantiles) of independent releases."""
+        rows = [self.draw(column, source).values for _ in range(trials)]
+        return np.array(rows).reshape(trials, len(self.request.distinct))
+
+    @abstractmethod
+    def log_parts(self, column: Points | Lattice, outcome: Outcome) -> tuple[Fraction, float]:
+        """Exact log density of an outcome as minus an exact number of nats plus a float, so that differences of large
+        ones keep their digits."""
+
+    @property
+    @abstractmethod
+    def rho(self) -> Fraction | float:
+        """The least rho known for which a release is rho-zCDP, for one record."""

@@ -1,0 +1,187 @@
+"""The paper's mechanism: exponential mechanisms on a tree over the quantiles (`alg:quantiles`, Section 3.2).
+
+The root estimates the middle quantiles from all records, its children those on either side from the records there, and
+so on. One more record moves the utility of every mechanism on one root-to-leaf path by at most its sensitivity
+(`pq.core.sensitivity`), and nothing elsewhere; a mechanism spends its own budget, and the budgets of every path sum to
+epsilon exactly (`pq.core.plan`). A replaced record touches two paths, at half the rate below the root.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from functools import cached_property
+
+import numpy as np
+
+from pq.core.plan import Plan, plan_for
+from pq.core.request import Request
+from pq.core.scores import Target, log_sum
+from pq.core.tree import Node
+from pq.private.columns.cells import Lattice, Points
+from pq.private.columns.door import Array
+from pq.private.fast import lanes
+from pq.private.fast.encode import Tables, encode, is_moderate
+from pq.private.mechanisms.independent import Law
+from pq.private.mechanisms.protocol import Mechanism, Outcome
+from pq.private.randomness import Source
+
+Interval = tuple[float, float, int, int]  # low, high, and the parts of each record at low and at high that it holds
+Parts = tuple[Fraction, float]  # see `Mechanism.log_parts`
+
+
+class Tree(Mechanism, name="tree"):
+    """Exponential mechanisms on a tree; `plan` says where and with what budgets."""
+
+    def __init__(self, request: Request) -> None:
+        super().__init__(request)
+        tree = request.tree
+        self.edge = tree.adaptation == "edge"
+        # Halves of records need sharp targets: floored ones jump by a whole rank however small the weight.
+        self.halves = request.step is not None and tree.calibration == "sharp"
+        self.plan: Plan = plan_for(
+            request.quantiles, request.budget, request.adjacency, tree.calibration, tree.arity, tree.budget_power
+        )
+        if self.halves and self.plan.depth > DEEPEST:
+            raise ValueError(f"quantiles must need at most {DEEPEST} levels on a grid, got {self.plan.depth}")
+        self.arrays = self.plan.arrays
+        self.tables: Tables | None = encode(request.priors)
+
+    @property
+    def unit(self) -> int:
+        return 1 << (self.plan.depth - 1) if self.halves else 1
+
+    @cached_property
+    def rho(self) -> Fraction | float:
+        if not isinstance(self.plan.epsilon, Fraction):
+            return math.inf
+        squares = [Fraction(share.epsilon) ** 2 for share in self.plan.mechanisms]
+        paths = [sum(squares[i] for node in path for i in node.indices) for path in self.plan.paths()]
+        return Fraction(max(paths)) / 8 * self.request.max_contributions**2
+
+    def draw(self, column: Points | Lattice, source: Source) -> Outcome:
+        return Outcome(self.simulate(column, source, 1)[0])
+
+    def simulate(self, column: Points | Lattice, source: Source, trials: int) -> Array:
+        """Two uniforms for each quantile choose the cell, and the point in it."""
+        uniforms = source.uniforms(trials, len(self.request.distinct), 2)
+        outputs = self.compiled(column, uniforms)
+        for lane in np.flatnonzero(np.isnan(outputs[:, 0])):
+            outputs[lane] = self.walked(column, uniforms[lane].tolist())
+        return outputs
+
+    def compiled(self, column: Points | Lattice, uniforms: Array) -> Array:
+        """Outputs of the machine engine, NaN in the lanes that it leaves to `walked`, which has the same law."""
+        scale = 1.0 if column.step is None else float(column.step)
+        if self.arrays is None or self.tables is None or not is_moderate(column.values, scale):
+            return np.full(uniforms.shape[:2], math.nan)
+        sizes = np.array([len(column.values)])
+        outputs = lanes.run(
+            self.arrays,
+            self.request.tree.calibration == "paper",
+            self.edge,
+            column.values[None],
+            sizes,
+            *self.tables,
+            uniforms,
+            before=column.before,
+            lattice=lanes.lattice_of(column.step, column.unit, self.halves),
+        )
+        return np.asarray(column.value(outputs))
+
+    def walked(self, column: Points | Lattice, uniforms: list[list[float]]) -> list[float]:
+        """The output of each distinct quantile, in the units of the data, by the formulas."""
+        outputs = [0.0] * len(self.request.distinct)
+
+        def decide(node: Node, laws: list[Law]) -> list[float]:
+            drawn = sorted(law.draw(*uniforms[i]) for law, i in zip(laws, node.indices, strict=True))
+            for i, o in zip(node.indices, drawn, strict=True):
+                outputs[i] = column.value(o)
+            return drawn
+
+        self.walk(column, decide)
+        return outputs
+
+    def walk(self, column: Points | Lattice, decide: Callable[[Node, list[Law]], list[float]]) -> None:
+        """Visit the nodes from the root down; `decide` gives a node's sorted outputs in the column's units."""
+        pending: list[tuple[Node, Interval]] = [(self.plan.root, (-math.inf, math.inf, 0, 0))]
+        while pending:
+            node, interval = pending.pop()
+            outputs = decide(node, self.laws(column, node, interval))
+            parts = split(interval, outputs, column.unit, self.halves)
+            pending += [(child, part) for child, part in zip(node.children, parts, strict=False) if child is not None]
+
+    def laws(self, column: Points | Lattice, node: Node, interval: Interval) -> list[Law]:
+        """The laws of a node's mechanisms, given the earlier outputs that bound it."""
+        view, (low, high, _, _) = column.view(*interval), interval
+        priors, calibration, shares = self.request.priors, self.plan.calibration, self.plan.mechanisms
+        return [
+            Law(column, view, low, high, priors[i], Target.of(m.relative, view.n, calibration), m.rate, self.edge)
+            for i, m in ((i, shares[i]) for i in node.indices)
+        ]
+
+    def log_parts(self, column: Points | Lattice, outcome: Outcome) -> Parts:
+        outputs = [column.output(value) for value in outcome.values.tolist()]
+        if outputs != sorted(outputs) or any(
+            abs(column.value(o) - value) > OFF_GRID * float(column.step or 0)
+            for o, value in zip(outputs, outcome.values.tolist(), strict=True)
+        ):
+            return Fraction(0), -math.inf
+        terms: list[Parts] = []
+
+        def decide(node: Node, laws: list[Law]) -> list[float]:
+            mine = [outputs[i] for i in node.indices]
+            terms.append(sorted_parts(laws, mine))
+            return mine
+
+        self.walk(column, decide)
+        return sum((far for far, _ in terms), Fraction(0)), math.fsum(rest for _, rest in terms)
+
+
+DEEPEST = 18  # levels, on each of which a record may be halved, with whole parts of 2^44 records
+OFF_GRID = 1e-6  # of a step: how far a value may be off a multiple that it means
+
+
+def split(interval: Interval, outputs: Sequence[float], unit: int, halves: bool) -> list[Interval]:
+    """The intervals between a node's sorted outputs, with the parts of the records at each end that they hold.
+
+    A record at an output leaves half of its weight in the node to the interval below that output and half to the one
+    above, if `halves`, else nothing; intervals of no width hold no records. So the weights of a record in all intervals
+    sum to at most its weight in the node. unit: parts of a record; each level halves them, so there are enough.
+    """
+    low, high, low_share, high_share = interval
+
+    def passed(o: float) -> int:
+        weight = low_share if o == low else high_share if o == high else unit
+        return weight // 2 if halves else 0
+
+    bounds = (low, *outputs, high)
+    below = (low_share, *map(passed, outputs))
+    above = (*map(passed, outputs), high_share)
+    return list(zip(bounds[:-1], bounds[1:], below, above, strict=True))
+
+
+def sorted_parts(laws: list[Law], outputs: list[float]) -> Parts:
+    """Log density of a node's sorted outputs: the sum over which mechanism gave which, equal atoms counted once."""
+    table = [[law.log_parts(o) for o in outputs] for law in laws]
+    orders = 0.0
+    for o in set(outputs):
+        if any(law.is_atom(o) for law in laws):
+            orders += math.lgamma(outputs.count(o) + 1)
+    nearest = [min(far for far, _ in row) for row in table]
+    logs = [[rest - float(far - near) for far, rest in row] for row, near in zip(table, nearest, strict=True)]
+    return sum(nearest, Fraction(0)), log_permanent(logs) - orders
+
+
+def log_permanent(table: list[list[float]]) -> float:
+    """Log of the permanent of a square matrix of logs: row by row, over the sets of columns used so far."""
+    partial: dict[int, float] = {0: 0.0}
+    for row in table:
+        terms: dict[int, list[float]] = {}
+        for used, value in partial.items():
+            for j, entry in enumerate(row):
+                if not used >> j & 1:
+                    terms.setdefault(used | 1 << j, []).append(value + entry)
+        partial = {used: log_sum(np.array(logs)) for used, logs in terms.items()}
+    return next(iter(partial.values()))

@@ -1,0 +1,45 @@
+"""From the arguments of a call to the mechanism that serves it, before any data are touched."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from pq.core.plan import plan_for
+from pq.core.priors import Prior
+from pq.core.request import Request
+from pq.private.mechanisms import Mechanism, mechanism_for
+
+PLAIN = frozenset((int, float, Fraction, str, bool, type(None)))
+
+
+def prepare(quantiles: Any, *, priors: Any, **options: Any) -> Mechanism:
+    """The mechanism for the arguments of `pq.release`; raises `TypeError` or `ValueError` naming the one at fault.
+
+    Calls with one prior and otherwise plain numbers and words share one: checking exact budgets and laying out a tree
+    takes longer than a release of a thousand records. What is kept holds public facts only.
+    """
+    if type(quantiles) is np.ndarray and quantiles.ndim == 1:
+        quantiles = quantiles.tolist()
+    if isinstance(priors, Prior) and type(quantiles) in (list, tuple) and quantiles:
+        kind: Any = type(quantiles[0])
+        if kind in (float, Fraction) and set(map(type, quantiles)) == {kind}:
+            values = tuple(options.values())
+            if PLAIN.issuperset(map(type, values)):
+                return _kept(kind, tuple(quantiles), priors, tuple(options), *values)
+    return mechanism_for(Request.of(quantiles, priors=priors, **options))
+
+
+@lru_cache(maxsize=256, typed=True)
+def _kept(kind: Any, quantiles: Any, priors: Prior, names: tuple[str, ...], *values: Any) -> Mechanism:
+    """kind: of the quantiles; the float 0.1 means 1/10 and equals another fraction."""
+    return mechanism_for(Request.of(quantiles, priors=priors, **dict(zip(names, values, strict=True))))
+
+
+def forget() -> None:
+    """Make all mechanisms and plans anew: for tests that change the table of sensitivities."""
+    _kept.cache_clear()
+    plan_for.cache_clear()

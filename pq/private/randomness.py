@@ -1,0 +1,47 @@
+"""Where noise comes from: the operating system at every call, or a generator that somebody asked for."""
+
+from __future__ import annotations
+
+import math
+import os
+from typing import Any
+
+import numpy as np
+
+from pq.private.columns.door import Array
+
+DROPPED_BITS, ONE = np.uint64(11), np.uint64(1)
+
+
+class Source:
+    """A source of uniforms. rng: None for the operating system, a numpy Generator, or a seed.
+
+    Nothing is kept between calls without rng: forks, threads and copies never share noise. Raises `TypeError` naming
+    rng.
+
+    >>> Source(1).uniforms(2)
+    array([0.51182162, 0.9504637 ])
+    """
+
+    def __init__(self, rng: Any = None) -> None:
+        self._generator = None if rng is None else _generator(rng)
+
+    def uniforms(self, *shape: int) -> Array:
+        """Independent uniforms strictly inside (0, 1): multiples of 2^-53 that are not of 2^-52 (of 2^-53 from a
+        generator)."""
+        if self._generator is not None:
+            return np.asarray(self._generator.integers(1, 2**53, shape) * 2.0**-53)
+        bits = np.frombuffer(os.urandom(8 * math.prod(shape)), dtype=np.uint64)
+        odd = bits >> DROPPED_BITS | ONE  # the 2^52 middles between multiples of 2^-52
+        return np.asarray((odd * 2.0**-53).reshape(shape))
+
+
+def _generator(rng: Any) -> np.random.Generator:
+    if isinstance(rng, np.random.Generator):
+        return rng
+    try:
+        if isinstance(rng, (bool, np.bool_)):
+            raise TypeError
+        return np.random.default_rng(rng)
+    except (TypeError, ValueError):
+        raise TypeError(f"rng must be a numpy.random.Generator, a seed or None, got {rng!r}") from None
