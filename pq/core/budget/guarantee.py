@@ -27,7 +27,8 @@ class Guarantee:
         if math.isinf(self.epsilon):
             return "no privacy: the priors were learnt from the records themselves, for comparison only"
         who = "records in one data set only" if self.individuals == "disjoint" else "records in all data sets"
-        text = f"({at_least(self.epsilon)}, {at_least(self.delta)})-differentially private for a person with {who} ({self.adjacency})"
+        total = f"({at_least(self.epsilon)}, {at_least(self.delta)})"
+        text = f"{total}-differentially private for a person with {who} ({self.adjacency})"
         if not self.learning_epsilon:
             return text
         learning = f"({at_least(self.learning_epsilon)}, {at_least(self.learning_delta)}) for learning"

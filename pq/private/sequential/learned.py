@@ -206,8 +206,8 @@ class DPLearned(LinearPredictor, PrivatePredictor):
     step: step sizes of the runs on v and on phi, in guessed scales. clip: bounds on the Euclidean norms of the two
         gradients, enforced by shortening; the sensitivity is twice that.
     reach: box for every coordinate of v. mechanism: "tree", "tree-refined" or "square-root" (least noise).
-    on_nan: as for `pq.release`. rng: a generator or a seed for tests; without it noise comes from the operating system at
-        every step.
+    on_nan: as for `pq.release`. rng: a generator or a seed for tests; without it noise comes from the operating system
+        at every step.
 
     Raises `TypeError` or `ValueError` naming the argument.
 

@@ -62,8 +62,8 @@ def release_sequence(
         releases are returned. All other arguments must be those of the run that saved it. See `Session.resume`.
     progress: show a bar on stderr. rng: see `Session`.
 
-    Returns a list of T `Release`s that has a `guarantee`. Raises `TypeError` or `ValueError` naming the argument, before
-    anything is charged if the arguments tell; a generator of data sets that ends early or late is only found out then.
+    Returns a list of T `Release`s that has a `guarantee`. Raises `TypeError` or `ValueError` naming the argument, and
+    before anything is charged if the arguments tell; a generator of data sets tells where it ends only when it does.
     A sequence that breaks off hands over what it has released: whatever the exception, it has such a list, `releases`.
     Guarantees what the result's `guarantee` says: under "disjoint" a person pays epsilon once, of which a `DPLearned`
     takes its part; under "overlap" budgets add.

@@ -184,7 +184,7 @@ class LaplacePredictor(Predictor):
     def laplaces(self, features: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
         """Locations and scales of the Laplace priors, of the predictor's shape, in the unit of the data.
 
-        Those that are no floats are replaced by the guesses, here and nowhere else. Raises `ValueError` naming features.
+        Those that are no floats are replaced by the guesses, here and nowhere else. Raises `ValueError` by name.
         """
         with np.errstate(all="ignore"):
             loc, scale = self.learnt(features)
