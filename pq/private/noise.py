@@ -1,8 +1,8 @@
 """Noise on private prefix sums: by a tree, or by the square root of the matrix of prefix sums.
 
 Paper: ``InitializeTree``, ``AddToTree`` and ``GetSum`` of Algorithm ``alg:dpftrl`` (Appendix B.2); what the noise must
-be is in ``pq.core.learners.prefix``.  No noise is drawn before its step, so that two continuations of one state, in forks,
-copies or resumed sessions, have nothing of it in common but what was released already.
+be is in ``pq.core.learners.prefix``.  No noise is drawn before its step, so that two continuations of one state, in
+forks, copies or resumed sessions, have nothing of it in common but what was released already.
 """
 
 from __future__ import annotations

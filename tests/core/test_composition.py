@@ -165,7 +165,7 @@ def exact_range(rate: float, gaps: list[float], moved: list[float]) -> float:
 
 
 def test_each_mechanism_of_a_plan_has_its_epsilon_as_range() -> None:
-    """The gaps |rank - q n| of all outputs, before and after a record enters at every place: never wider than epsilon_i,
+    """The gaps |rank - q n| of all outputs, before and after a record enters at every place: never wider than epsilon,
     and as wide for the median. A rate twice as large is noticed."""
     widest = {}
     for q in (Fraction(1, 2), Fraction(1, 4), Fraction(9, 10)):

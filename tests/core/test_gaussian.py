@@ -77,7 +77,7 @@ def test_there_is_one_solver_and_one_count() -> None:
 @pytest.mark.parametrize("steps", range(1, 65))
 def test_nodes_are_those_of_the_blocks_that_hold_the_first_step(steps: int) -> None:
     """Listed: a block [a 2^h + 1, (a + 1) 2^h] is in the tree if it ends by T, and released as part of some prefix."""
-    held = {last: 0 for last in (steps - 1, steps)}
+    held = dict.fromkeys((steps - 1, steps), 0)
     for last in held:
         blocks = set()
         for prefix in range(1, last + 1):

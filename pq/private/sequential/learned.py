@@ -28,6 +28,7 @@ from pq.private.sequential.predictors import FloatArray, LaplacePredictor, Priva
 _SHARPEST = 4.0  # a scale of a quarter of the resolution puts 86% of the prior on one value of the data
 _FARTHEST = 1e9  # guessed scales: what is farther from the guess counts as that far
 _LEAST_SHARE = 1e-30  # of a quantile in the loss; less tells nothing, and its square would underflow
+_NARROWEST = 1e-300  # guessed scales: no interval is taken to be narrower, for the floats end there
 _WIDEST = 100.0  # guessed scales: no learnt prior is wider
 
 
@@ -56,7 +57,8 @@ class LinearPredictor(LaplacePredictor):
             raise ValueError(f"dimension must not be negative, got {dimension}")
         self.resolution, self.dimension = float(resolution), int(dimension)
         self.standardise = Standardise() if standardise is None else standardise
-        self.width = self.resolution / self.scale  # (m,) in guessed scales
+        with np.errstate(all="ignore"):  # (m,) in guessed scales
+            self.width = np.clip(self.resolution / self.scale, _NARROWEST, 1.0 / _NARROWEST)
         self.phi_range = np.full(self.m, 1.0 / _WIDEST), np.maximum(_SHARPEST / self.width, 1.0)
 
     def known(self, features: npt.ArrayLike) -> FloatArray:
