@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import os
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ __all__ = ["Normals", "SquareRootAggregator", "StepsExceeded", "TreeAggregator"]
 
 FloatArray = npt.NDArray[np.float64]
 
+_SHORT = 32  # rows that are filtered by a matrix; Fourier transforms of few take longer
 _ONE_STEP = fork_safe_lock()  # two threads that take the same step would share its noise
 
 
@@ -221,25 +223,38 @@ class SquareRootAggregator(_Aggregator):
     ) -> None:
         super().__init__(steps, noise_std, shape, rng)
         self._sum = np.zeros(self._shape)
-        self._white: list[FloatArray] = []
-        self._filtered = np.zeros((1, *self._shape))  # what the noise so far adds to sums still to come
+        self._white = np.zeros((1, *self._shape))  # the noise of each step so far; what follows is room
+        self._filtered = np.zeros((1, *self._shape))  # what it adds to the sums, those still to come too
 
     def _next(self, value: FloatArray) -> FloatArray:
         self._sum = self._sum + value
-        self._white.append(np.asarray(self._noise()))
-        noise = self._filtered[self._count - 1] + self._white[-1]
-        if self._count < self._steps:
-            self._carry(self._count)
+        row, count = self._count - 1, self._count
+        self._white[row] = self._noise()
+        noise = self._filtered[row] + self._white[row]
+        if count < self._steps:
+            if count == len(self._white):
+                self._white, self._filtered = (
+                    np.concatenate([part, np.zeros_like(part)]) for part in (self._white, self._filtered)
+                )
+            self._carry(count)
         return self._sum + noise
 
     def _carry(self, count: int) -> None:
         """Add to the next sums what the newest block adds to them: it is as long as the largest power of two in the
         count, and the sums are as many, so that each row meets each later sum once."""
         size = count & -count
-        if len(self._filtered) < count + size:
-            missing = np.zeros((count + size - len(self._filtered), *self._shape))
-            self._filtered = np.concatenate([self._filtered, missing])
-        block, length = np.stack(self._white[-size:]), fft.next_fast_len(3 * size, real=True)
+        block, later = self._white[count - size : count], self._filtered[count : count + size]
+        if size <= _SHORT:
+            later += (_weights(size) @ block.reshape(size, -1)).reshape(block.shape)
+            return
+        length = fft.next_fast_len(3 * size, real=True)
         weights = square_root_coefficients(2 * size).reshape((-1,) + (1,) * len(self._shape))
         product = fft.rfft(block, length, axis=0) * fft.rfft(weights, length, axis=0)
-        self._filtered[count : count + size] += fft.irfft(product, length, axis=0)[size : 2 * size]
+        later += fft.irfft(product, length, axis=0)[size : 2 * size]
+
+
+@cache
+def _weights(size: int) -> FloatArray:
+    """What each row of a block of a size adds to each of as many sums after it: (size, size)."""
+    place = np.arange(size)
+    return square_root_coefficients(2 * size)[size + place[:, None] - place]

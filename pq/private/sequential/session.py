@@ -27,7 +27,7 @@ from pq.core.budget.guarantee import Guarantee
 from pq.core.budget.ledger import Ledger, as_ledger
 from pq.core.choices import check_choice
 from pq.core.exact import Number, budget_fraction, quantile_fractions
-from pq.core.priors.families import Cauchy, Prior
+from pq.core.priors import Cauchy, Prior
 from pq.core.request import Request, distinct_priors
 from pq.private.columns.frames import records_of
 from pq.private.mechanisms import Mechanism, mechanism_for
@@ -159,6 +159,8 @@ class Session:
 
     def _charge(self, maker: Mechanism) -> None:
         """Take this data set's budget from the ledger: disjoint people are groups of one pool, others add up."""
+        if self.ledger is None and self.individuals == "disjoint":  # everybody pays once, whatever is released
+            return
         amount = math.inf if math.isinf(self.learning_epsilon) else self.epsilon
         cost = None
         if not math.isinf(amount):

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from pq.core.exact import decimal_fraction
-from pq.core.priors.families import Prior
+from pq.core.priors import Prior
 
 
 def store(state: Mapping[str, Any], path: Path) -> None:
