@@ -223,9 +223,10 @@ class Session:
         not in it, only its identity. Random streams are not either: what has been drawn stays drawn, what comes is
         drawn anew.
         """
-        state = self.__getstate__()
-        state["ledger"] = None if self.ledger is None else self.ledger.identity
-        store(state, Path(path))
+        with self._lock:  # not in the middle of a step
+            state = self.__getstate__()
+            state["ledger"] = None if self.ledger is None else self.ledger.identity
+            store(state, Path(path))
 
     @classmethod
     def resume(
