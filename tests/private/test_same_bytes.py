@@ -1,0 +1,101 @@
+"""Apart from released values, the same bytes whatever the data: results, plans, priors, errors, output, exit codes."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import subprocess
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+
+import pq
+from pq.private import prepare as prepared
+
+# What one process does with one column: it releases, and prints a digest of all that can be reached from the result and
+# from the public objects, but for the released values themselves.
+PROGRAM = """
+import dataclasses, hashlib, pickle, sys
+import numpy as np, pq
+from pq.private.prepare import prepare
+
+def reach(thing, seen):
+    if id(thing) in seen:
+        return []
+    seen.add(id(thing))
+    if isinstance(thing, np.ndarray):
+        return [("array", thing.dtype.str, thing.shape, thing.flags.writeable, thing.tobytes())]
+    if isinstance(thing, (tuple, list)):
+        return [(type(thing).__name__, len(thing))] + [fact for part in thing for fact in reach(part, seen)]
+    if isinstance(thing, dict):
+        return [("dict", tuple(map(str, thing)))] + [fact for part in thing.values() for fact in reach(part, seen)]
+    if hasattr(thing, "__dict__") and not isinstance(thing, type):
+        return [(type(thing).__name__, tuple(vars(thing)))] + reach(vars(thing), seen)
+    return [repr(thing)]
+
+columns = {
+    "finite": np.random.default_rng(0).normal(size=200),
+    "infinite": np.array([1.0, np.inf, -np.inf, 2.0]),
+    "empty": np.array([]),
+    "missing": np.full(50, np.nan),
+    "ties": np.full(1000, 0.25),
+    "huge": np.array([1e300, -1e308, 1.7e308]),
+    "objects": [None, "3", object(), 10**400, 2],
+    "one": [0.0],
+}
+prior = eval(sys.argv[2])
+options = eval(sys.argv[3])
+quantiles = [0.25, 0.5, 0.9]
+result = pq.release(columns[sys.argv[1]], quantiles, priors=prior, **options)
+facts = {name: value for name, value in vars(result).items() if name not in ("values", "total", "outcome")}
+facts["shape"] = result.values.shape, result.values.dtype.str, result.values.flags.writeable
+facts["maker"] = vars(prepare(quantiles, priors=prior, **options))
+facts["pickles"] = [pickle.dumps(facts[name]) for name in ("plan", "priors")] + [pickle.dumps(prior)]
+facts["size"] = len(pickle.dumps(dataclasses.replace(result, values=np.zeros(3), total=None, outcome={})))
+said = repr(reach(facts, set())).encode()
+print(hashlib.sha256(said).hexdigest())
+"""
+WAYS = [
+    ("pq.Cauchy(0, 1)", "dict(epsilon=1)"),
+    ("pq.Uniform(0, 1)", "dict(epsilon=1, grid=0.25)"),
+    ("pq.Laplace(0, 1e-3)", "dict(epsilon=1e-3, adaptation='edge')"),
+]
+COLUMNS = ["finite", "infinite", "missing", "ties", "objects"]
+
+
+@pytest.mark.parametrize(("prior", "options"), WAYS)
+def test_fresh_processes_say_the_same_of_every_column(prior: str, options: str) -> None:
+    said = set()
+    for name in COLUMNS:
+        done = subprocess.run([sys.executable, "-c", PROGRAM, name, prior, options], capture_output=True, check=False)
+        said.add((done.stdout, done.stderr, done.returncode))
+    ((digest, errors, code),) = said
+    assert len(digest) == 65 and errors == b"" and code == 0
+
+
+def state_of(maker: Any) -> str:
+    """All names and arrays that a mechanism and its plan hold."""
+    parts = [sorted(vars(thing)) for thing in (maker, maker.plan, maker.request)]
+    return hashlib.sha256(repr(parts).encode()).hexdigest()
+
+
+def test_columns_leave_no_trace_in_what_is_shared() -> None:
+    """One process, one mechanism for all columns: what it holds is the same after each."""
+    options: dict[str, Any] = {"epsilon": 1, "grid": None}
+    pq.release([1.0], [0.5], priors=pq.Cauchy(0, 1), **options)
+    maker = prepared.prepare([0.5], priors=pq.Cauchy(0, 1), **options)
+    before = state_of(maker)
+    for x in ([np.inf, 1.0], [], [np.nan], [1e308] * 3, list(range(1000))):
+        pq.release(x, [0.5], priors=pq.Cauchy(0, 1), **options)
+        assert state_of(maker) == before
+
+
+def test_arrays_of_shared_plans_cannot_be_written_to() -> None:
+    result = pq.release([1.0, 2.0], [0.25, 0.5], epsilon=1, priors=pq.Cauchy(0, 1))
+    assert result.plan is not None and result.plan.arrays is not None
+    arrays = itertools.chain(result.plan.arrays, [result.values, result.quantiles, result.plan.quantile_values])
+    for array in arrays:
+        with pytest.raises(ValueError, match="read-only"):
+            array.flat[0] = 7
