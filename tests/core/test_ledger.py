@@ -30,6 +30,9 @@ from pq.core.budget.account import Account
 from pq.core.budget.composition import zcdp_epsilon
 from pq.core.budget.ledger import BudgetExceededError, LedgerError, as_ledger, charge
 
+# Newer Pythons warn of forks beside threads, which is what is tested.
+pytestmark = pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+
 
 @pytest.fixture(params=["memory", "file"])
 def ledger(request: pytest.FixtureRequest, tmp_path: Path) -> pq.Ledger:

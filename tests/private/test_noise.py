@@ -17,6 +17,9 @@ from pq.learners import DPFTRL, SquareRootAggregator, TreeAggregator
 from pq.private import noise
 from pq.private.noise import Normals
 
+# Newer Pythons warn of forks beside threads, which is what is tested.
+pytestmark = pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+
 
 def refined(*arguments: Any) -> TreeAggregator:
     return TreeAggregator(*arguments, refined=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import math
 import pickle
@@ -20,6 +21,9 @@ from pq.learners import StepsExceeded
 from pq.private.sequential import session as sessions
 from pq.private.sequential import state as states
 from pq.sequential import DPLearned, NonPrivate, Predictor, PubPrev, PubProx, Session, Static, release_sequence
+
+# Newer Pythons warn of forks beside threads, which is what is tested.
+pytestmark = pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 
 QUANTILES = [0.25, 0.5]
 LEARNT: dict[str, Any] = {"loc": 0.0, "scale": 1.0, "resolution": 0.1, "dimension": 1}
@@ -140,6 +144,27 @@ def test_of_two_that_resume_one_state_one_has_it(tmp_path: Path, monkeypatch: py
     for thread in pipes:
         thread.join()
     assert sorted(map(str, late[1:])) == ["False"] * 7 + ["True"]
+
+
+def test_a_state_that_is_read_before_it_is_claimed_is_had_by_two(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A mutant: the second comes between the reading and the renaming of the first."""
+
+    racing, second = [True], []
+
+    @contextlib.contextmanager
+    def late(path: Path) -> Any:
+        state = states._read(path)
+        if racing.pop() if racing else False:
+            second.append(Session.resume(path))
+        with contextlib.suppress(FileNotFoundError):
+            path.rename(states.used(path))
+        yield state
+
+    session().save(tmp_path / "state")
+    monkeypatch.setattr(sessions, "claimed", late)
+    assert isinstance(Session.resume(tmp_path / "state"), Session) and len(second) == 1
 
 
 def _resumes(path: Path) -> bool:
