@@ -17,7 +17,7 @@ from typing import Any
 
 from pq.core.budget.account import Account, BudgetExceededError, Entry, LedgerError
 from pq.core.budget.composition import Cost, PrivacyKind
-from pq.core.budget.storage import File, Memory, Storage
+from pq.core.budget.storage import FileStorage, MemoryStorage, Storage
 from pq.core.choices import Adjacency, check_choice
 from pq.core.exact import Number, decimal_fraction
 
@@ -44,7 +44,7 @@ class Ledger:
     """
 
     def __init__(self, total: Number, delta: Number | None = None) -> None:
-        self._keep(Memory(_total(total), _delta(delta) or Fraction(0)))
+        self._keep(MemoryStorage(_total(total), _delta(delta) or Fraction(0)))
 
     def _keep(self, storage: Storage) -> None:
         self._storage, self._account = storage, Account()
@@ -64,7 +64,7 @@ class Ledger:
         Fraction(3, 4)
         """
         ledger = cls.__new__(cls)
-        ledger._keep(File(Path(path), None if total is None else _total(total), _delta(delta)))
+        ledger._keep(FileStorage(Path(path), None if total is None else _total(total), _delta(delta)))
         return ledger
 
     @property
@@ -192,7 +192,7 @@ class Ledger:
         return {name: str(value) for name, value in totals.items()} | {"entries": entries}
 
     def __repr__(self) -> str:
-        where = repr(str(self._storage.path)) if isinstance(self._storage, File) else "memory"
+        where = repr(str(self._storage.path)) if isinstance(self._storage, FileStorage) else "memory"
         return f"<Ledger of {_text(self.total)} in {where}>"
 
     def __copy__(self) -> Ledger:
@@ -202,7 +202,7 @@ class Ledger:
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
-        if not isinstance(self._storage, File):
+        if not isinstance(self._storage, FileStorage):
             raise TypeError("ledger is in memory and cannot be pickled: two of it would be spent; use pq.Ledger.open")
         return Ledger.open, (str(self._storage.path),)
 

@@ -61,7 +61,7 @@ class Storage(ABC):
         """All or nothing; of those that write there is one at a time, of all in this process too."""
 
 
-class Memory(Storage, Transaction):
+class MemoryStorage(Storage, Transaction):
     """Entries of the process that made it."""
 
     def __init__(self, total: Fraction, delta: Fraction) -> None:
@@ -85,7 +85,7 @@ class Memory(Storage, Transaction):
         self._entries.append(entry)
 
 
-class File(Storage):
+class FileStorage(Storage):
     """Entries in an SQLite file on a local disk. total: creates the file where there is none, None to open one."""
 
     def __init__(self, path: Path, total: Fraction | None, delta: Fraction | None) -> None:

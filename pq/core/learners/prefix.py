@@ -81,12 +81,12 @@ def square_root_sensitivity(steps: int) -> float:
     return float(np.sqrt(square_root_variances(steps)[-1]))
 
 
-def sensitivity(steps: int, mechanism: str) -> float:
+def prefix_sensitivity(steps: int, mechanism: str) -> float:
     """Return how far, in Euclidean norm, a value of norm one moves what the mechanism adds noise to.
 
     Parameters: ``mechanism`` one of ``"tree"``, ``"tree-refined"``, ``"square-root"``.
 
-    >>> sensitivity(4, "tree") ** 2
+    >>> prefix_sensitivity(4, "tree") ** 2
     3.0
     """
     if mechanism not in MECHANISMS:
@@ -142,5 +142,5 @@ def private_noise_std(
     """
     if not (gradient_sensitivity >= 0 and np.isfinite(gradient_sensitivity)):
         raise ValueError("gradient_sensitivity must be finite and not negative")
-    largest = sensitivity(max(segments(steps, restarts)), mechanism)
+    largest = prefix_sensitivity(max(segments(steps, restarts)), mechanism)
     return gradient_sensitivity * largest * noise_multiplier(epsilon, delta)
