@@ -18,7 +18,7 @@ from pq.core.exact import quantile_fractions
 from pq.core.learners import COCOB, OGD, Averaged
 from pq.core.learners.gradient import steady
 from pq.core.losses.laplace import laplace_interval_arrays
-from pq.core.priors.families import Laplace
+from pq.core.priors import Laplace
 
 __all__ = ["fit_public", "optimal_intervals"]
 
