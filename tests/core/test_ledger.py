@@ -403,6 +403,25 @@ def test_processes_killed_at_random_never_overspend_and_lose_no_charge(tmp_path:
     assert sum(len(released) for released, _ in rounds) > ROUNDS  # something was at stake
 
 
+def test_processes_that_make_one_file_at_once_share_it(tmp_path: Path) -> None:
+    """Eight forks wait for one moment, open the same path with a total, and spend a tenth each."""
+    fork = multiprocessing.get_context("fork")
+    start = fork.Barrier(PROCESSES)
+
+    def make() -> None:
+        start.wait()
+        pq.Ledger.open(tmp_path / "one", total=1).spend(0.1, str(os.getpid()))
+
+    workers = [fork.Process(target=make) for _ in range(PROCESSES)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    assert [worker.exitcode for worker in workers] == [0] * PROCESSES
+    ledger = pq.Ledger.open(tmp_path / "one")
+    assert ledger.spent == Fraction(PROCESSES, 10) and len({e.what for e in ledger.entries}) == PROCESSES
+
+
 def test_what_charges_after_the_release_or_in_two_steps_is_noticed(tmp_path: Path) -> None:
     """Mutants: a JSON-like account that is read, then written; and one that releases before it charges."""
 
