@@ -9,7 +9,8 @@ from __future__ import annotations
 import math
 from typing import Literal, NamedTuple
 
-from scipy.special import log_ndtr
+from pq.core.budget.gaussian import gaussian_delta, noise_multiplier
+from pq.core.budget.nodes import tree_nodes
 
 __all__ = [
     "QuantileRegret",
@@ -76,46 +77,6 @@ def _probability(**named: float) -> None:
             raise ValueError(f"{name} must be in (0, 1)")
 
 
-def tree_nodes(steps: int, *, release_total: bool = True) -> int:
-    """Return how many released nodes of the aggregation tree hold one and the same gradient, at most.
-
-    Paper: ``thm:dpftrl`` has ceil(log2 T).  That is right for the iterates theta_1..theta_T, which see the sums of
-    at most T - 1 gradients (``release_total=False``), and one short at powers of two once the sum of all T is used.
-
-    Parameters: ``steps`` number T of gradients, at least 1.  Raises ``ValueError`` naming ``steps``.
-
-    >>> [tree_nodes(t) for t in (1, 2, 3, 4, 8)], [tree_nodes(t, release_total=False) for t in (1, 2, 3, 4, 8)]
-    ([1, 2, 2, 3, 4], [0, 1, 2, 2, 3])
-    """
-    if steps < 1:
-        raise ValueError("steps must be at least 1")
-    return (steps if release_total else steps - 1).bit_length()
-
-
-def gaussian_delta(epsilon: float, noise_multiplier: float) -> float:
-    """Return the exact delta at which Gaussian noise, a multiple of the l2-sensitivity, is (epsilon, delta)-private.
-
-    Paper: the privacy claim of ``thm:dpftrl``.  Parameters: ``epsilon >= 0``; ``noise_multiplier > 0``.
-
-    >>> round(gaussian_delta(1.0, 1.0), 6)
-    0.126937
-    """
-    _check("corrected", noise_multiplier=noise_multiplier)
-    half, shift = 0.5 / noise_multiplier, epsilon * noise_multiplier
-    return max(0.0, math.exp(log_ndtr(half - shift)) - math.exp(epsilon + log_ndtr(-half - shift)))
-
-
-def _exact_multiplier(epsilon: float, delta: float) -> float:
-    """Return the least noise multiplier that is (epsilon, delta)-private, from above, by bisection."""
-    log_odds = -math.log(delta)
-    high = (math.sqrt(log_odds + epsilon) + math.sqrt(log_odds)) / (math.sqrt(2.0) * epsilon)
-    low = high * 1e-6
-    for _ in range(100):
-        middle = 0.5 * (low + high)
-        low, high = (low, middle) if gaussian_delta(epsilon, middle) <= delta else (middle, high)
-    return high * (1 + 1e-9)
-
-
 def dpftrl_noise(
     steps: int,
     epsilon: float,
@@ -145,7 +106,7 @@ def dpftrl_noise(
         return math.sqrt(2 * tree_nodes(steps, release_total=False) * log_odds) / epsilon
     nodes = tree_nodes(steps, release_total=release_total)
     if version == "sharp":
-        return math.sqrt(nodes) * _exact_multiplier(epsilon, delta) if nodes else 0.0
+        return math.sqrt(nodes) * noise_multiplier(epsilon, delta) if nodes else 0.0
     return math.sqrt(nodes / 2) * (math.sqrt(log_odds + epsilon) + math.sqrt(log_odds)) / epsilon
 
 

@@ -3,59 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
 
+from pq.core.budget.nodes import check_steps
 from pq.core.learners.mirror import project_simplices
-from pq.core.learners.prefix import (
-    MECHANISMS,
-    SquareRootAggregator,
-    StepsExceeded,
-    TreeAggregator,
-    noise_multiplier,
-    sensitivity,
-)
+from pq.core.learners.prefix import MECHANISMS, segments
+from pq.private.noise import Normals, SquareRootAggregator, StepsExceeded, TreeAggregator
 
-__all__ = ["DPFTRL", "private_noise_std"]
+__all__ = ["DPFTRL"]
 
 FloatArray = npt.NDArray[np.float64]
-
-
-def _segments(steps: int, restarts: Sequence[int]) -> list[int]:
-    """Return the lengths of the runs between public restarts, checked."""
-    marks = [0, *(int(mark) for mark in restarts), int(steps)]
-    lengths = [after - before for before, after in pairwise(marks)]
-    if min(lengths) < 1:
-        raise ValueError("restarts must ascend strictly, between 1 and steps - 1")
-    return lengths
-
-
-def private_noise_std(
-    steps: int,
-    *,
-    epsilon: float,
-    delta: float,
-    gradient_sensitivity: float,
-    mechanism: str = "tree",
-    restarts: Sequence[int] = (),
-) -> float:
-    """Return the noise that makes all points of a run of ``DPFTRL`` together (epsilon, delta)-private.
-
-    Paper: ``thm:dpftrl``, with the exact number of nodes and the exact Gaussian mechanism.
-
-    Parameters: ``steps`` T; ``epsilon > 0``; ``0 < delta < 1``; ``gradient_sensitivity`` how far one change of the data
-    can move one gradient, in Euclidean norm (the same person is in one step only); ``mechanism`` and ``restarts`` as
-    for ``DPFTRL``.  Raises ``ValueError`` naming the argument.
-
-    >>> round(private_noise_std(8, epsilon=1.0, delta=1e-6, gradient_sensitivity=1.0), 4)
-    8.4494
-    """
-    if not (gradient_sensitivity >= 0 and np.isfinite(gradient_sensitivity)):
-        raise ValueError("gradient_sensitivity must be finite and not negative")
-    largest = sensitivity(max(_segments(steps, restarts)), mechanism)
-    return gradient_sensitivity * largest * noise_multiplier(epsilon, delta)
 
 
 class DPFTRL:
@@ -68,7 +27,7 @@ class DPFTRL:
         steps: planned number T of gradients.
         step: positive; broadcasts for ``"euclidean"``, a number for ``"entropic"`` (there ``eta / m`` of the paper).
         noise_std: standard deviation of the noise of the sums, see ``private_noise_std``; 0 is not private.
-        rng: source of the noise.
+        rng: source of the noise: a generator, or None for the operating system at every step.
         regularizer: ``"euclidean"``, half the squared distance from ``initial`` on the box; or ``"entropic"``, the
             entropy relative to ``initial`` on the product of simplices.
         lower, upper: the box of ``"euclidean"``, broadcast.
@@ -89,7 +48,7 @@ class DPFTRL:
     [-1.0]
     >>> learner.update([1.0])
     Traceback (most recent call last):
-    pq.core.learners.prefix.StepsExceeded: all 2 planned steps are taken
+    pq.private.noise.StepsExceeded: all 2 planned steps are taken
     """
 
     def __init__(
@@ -99,7 +58,7 @@ class DPFTRL:
         steps: int,
         step: npt.ArrayLike,
         noise_std: float,
-        rng: np.random.Generator,
+        rng: np.random.Generator | Normals | None = None,
         regularizer: str = "euclidean",
         lower: npt.ArrayLike = -np.inf,
         upper: npt.ArrayLike = np.inf,
@@ -135,18 +94,18 @@ class DPFTRL:
             self._lower = np.broadcast_to(np.asarray(lower, dtype=np.float64), start.shape)
             self._upper = np.broadcast_to(np.asarray(upper, dtype=np.float64), start.shape)
         self._step, self._mechanism, self._clip = rate, mechanism, clip
-        self._noise_std, self._rng = noise_std, rng
-        self._shape, self._left = start.shape, _segments(steps, restarts)
-        self._steps = int(steps)
+        self._noise_std, self._normals = noise_std, Normals.of(rng)
+        self._shape, self._left = start.shape, segments(steps, restarts)
+        self._steps = check_steps(steps)
         self._centre = np.log(start) if self._entropic else start
         self._sums = self._aggregator(self._left.pop(0))
         self._point = self._leader(np.zeros(self._shape))
 
     def _aggregator(self, steps: int) -> TreeAggregator | SquareRootAggregator:
         if self._mechanism == "square-root":
-            return SquareRootAggregator(steps, self._noise_std, self._shape, self._rng)
+            return SquareRootAggregator(steps, self._noise_std, self._shape, self._normals)
         refined = self._mechanism == "tree-refined"
-        return TreeAggregator(steps, self._noise_std, self._shape, self._rng, refined=refined)
+        return TreeAggregator(steps, self._noise_std, self._shape, self._normals, refined=refined)
 
     def _leader(self, total: FloatArray) -> FloatArray:
         with np.errstate(all="ignore"):
