@@ -286,7 +286,7 @@ ARGUMENTS = ["--column", "age", "--quantiles", "0.75,0.25,0.5", "--prior", "unif
 
 def test_release_prints_the_quantiles_in_the_callers_order(table: Path) -> None:
     """At epsilon 1e5 a grid point one rank off has at most exp(-1e4) of the mass: the order statistics are certain."""
-    answer = pq_command("release", str(table), *ARGUMENTS, "--epsilon", "1e5")
+    answer = pq_command("release", str(table), *ARGUMENTS, "--epsilon", "1e5", "--lines")
     assert answer.exit_code == 0, answer.output
     rows = [line.split() for line in answer.output.splitlines() if line[:1].isspace()]
     found = {float(row[0]): float(row[1]) for row in rows}
@@ -296,7 +296,7 @@ def test_release_prints_the_quantiles_in_the_callers_order(table: Path) -> None:
 
 def test_release_reads_standard_input_and_prints_json(table: Path) -> None:
     arguments = [*ARGUMENTS, "--prior", "Cauchy(500, scale=50)", "--prior", "normal(500, 200)"]
-    answer = pq_command("release", "-", *arguments, "--epsilon", "1e5", "--json", stdin=table.read_bytes())
+    answer = pq_command("release", "-", *arguments, "--epsilon", "1e5", "--json", "--lines", stdin=table.read_bytes())
     assert answer.exit_code == 0, answer.output
     released = json.loads(answer.output)
     assert released["quantiles"] == [0.75, 0.25, 0.5]

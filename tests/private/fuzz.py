@@ -28,8 +28,8 @@ import polars as pl
 from tqdm import tqdm
 
 import pq
-from pq.cli.release import read_column
 from pq.core.priors.families import Prior
+from pq.private.columns.files import TextFormat
 from pq.private.columns.frames import records_of
 from pq.private.mechanisms import Mechanism
 from pq.private.mechanisms.tree import Tree
@@ -322,7 +322,7 @@ def check_sequence(columns: list[Any], rng: np.random.Generator) -> None:
 def check_file(x: np.ndarray[Any, Any], rng: np.random.Generator) -> None:
     cells = [str(v) for v in x.tolist()] + ['"', '"1,2"', "", "x\x00", "1_0", "é", "1,2,3"]
     rng.shuffle(cells)
-    read = read_column(("value\n" + "\n".join(cells)).encode(), "value")
+    read = TextFormat(by_line=True).column(("value\n" + "\n".join(cells)).encode(), "value")
     assert len(read) == len([cell for cell in cells if cell])
     check_values(
         pq.release(read, [0.5], epsilon=1, priors=pq.Cauchy(0, 1), rng=rng), {"quantiles": [0.5], "grid": None}

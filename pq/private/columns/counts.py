@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pq.core.kind import NUMBER, Kind
-from pq.private.columns.door import LARGEST, Array, read
+from pq.private.columns.door import LARGEST, Array, kind_and_floats
 
 IntArray = npt.NDArray[np.int64]
 MOST = 2.0**53  # records that a column may hold; beyond, float64 does not tell one more
@@ -82,7 +82,7 @@ class Counts:
 
 def _read(column: Any, name: str) -> tuple[Kind, Array]:
     try:
-        return read(column)
+        return kind_and_floats(column)
     except (TypeError, ValueError) as error:
         raise type(error)(str(error).replace("x must", f"{name} must", 1)) from None
 

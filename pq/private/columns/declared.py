@@ -33,7 +33,7 @@ class Declared:
     grouping: Grouping = "value"
 
 
-def declared(x: Any) -> Declared:
+def declaration_of(x: Any) -> Declared:
     """The declared type of one column in memory; raises `TypeError` or `ValueError` naming x if it holds no records."""
     if x is None or isinstance(x, WITHOUT_COLUMN):
         raise refused(type(x).__name__)

@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from pq.core.kind import NUMBER, Kind
-from pq.private.columns.declared import Array, declared, is_table
+from pq.private.columns.declared import Array, declaration_of, is_table
 
 __all__ = ["LARGEST", "Array", "SortedColumn", "as_floats", "is_table", "sorted_values", "with_missing"]
 
@@ -37,15 +37,15 @@ def as_floats(x: Any) -> Array:
 
     Raises `TypeError` for a type that holds no real numbers and `ValueError` for a shape that is no column, naming x.
     """
-    return x if _is_ready(x) else read(x)[1]
+    return x if _is_ready(x) else kind_and_floats(x)[1]
 
 
-def read(x: Any) -> tuple[Kind, Array]:
+def kind_and_floats(x: Any) -> tuple[Kind, Array]:
     """What a column in memory is declared to be, and its records as `as_floats` gives them."""
     if _is_ready(x):
         return NUMBER, x
     with quiet():
-        type_of_x = declared(x)
+        type_of_x = declaration_of(x)
         return type_of_x.kind, type_of_x.read(x)
 
 
@@ -107,7 +107,7 @@ class SortedColumn:
     """
 
     def __init__(self, x: Any) -> None:
-        self.kind, values = read(x)
+        self.kind, values = kind_and_floats(x)
         known = _known_in_order(values)
         self.missing = len(values) - len(known)
         self._known = known.copy() if np.may_share_memory(known, values) else known

@@ -21,8 +21,8 @@ from pathlib import Path
 from typing import Any
 
 INVALID = (
-    "the file must be valid: readable by its separator, encoding and compression, every quote closed and every row with "
-    "as many cells as the header (RFC 4180); with --lines each line is a record of its own instead"
+    "the file must be valid: readable by its separator, encoding and compression, every quote closed and every row "
+    "with as many cells as the header (RFC 4180); with --lines each line is a record of its own instead"
 )
 LONGEST_CELL = 2**31 - 1  # characters; the csv module's own limit would be an error that tells of the data
 OPENERS: dict[str, Callable[[bytes], bytes]] = {
@@ -125,7 +125,7 @@ def scan_parquet(path: str) -> Any:
     same words for every fault, and `ImportError` without an engine."""
     import narwhals.stable.v2 as nw
 
-    engine = next((name for name in PARQUET_READERS if find_spec(name) is not None), None)
+    engine: Any = next((name for name in PARQUET_READERS if find_spec(name) is not None), None)
     if engine is None:
         raise ImportError(f"reading Parquet needs one of the packages {', '.join(PARQUET_READERS)}")
     try:

@@ -16,8 +16,8 @@ from pq.core.exact import Number
 from pq.core.grid import grid_step
 from pq.core.kind import NUMBER, Kind
 from pq.private.columns.counts import Counts, IntArray
-from pq.private.columns.declared import Declared, declared
-from pq.private.columns.door import Array, SortedColumn, quiet, read, sorted_values
+from pq.private.columns.declared import Declared, declaration_of
+from pq.private.columns.door import Array, SortedColumn, kind_and_floats, quiet, sorted_values
 from pq.private.columns.reduce import reduced, rounded
 from pq.private.columns.tables import Table, opened
 from pq.private.columns.text import TextColumn
@@ -93,7 +93,7 @@ def kind_of(x: Any) -> Kind:
     with quiet():
         table = None if type(x) in NO_TABLES else opened(x)
         if table is None:
-            return declared(x).kind
+            return declaration_of(x).kind
         return _declared(table, "value", _names(list(table.types), None, None)[0]).kind
 
 
@@ -127,7 +127,7 @@ def _declared(table: Table, argument: str, name: str) -> Declared:
 
 def _in_memory(columns: list[Any], step: Fraction | None, kind: Kind | None = None) -> Counts:
     """Count columns, of values and perhaps of counts, that are in memory."""
-    declared_kind, values = read(columns[0])
+    declared_kind, values = kind_and_floats(columns[0])
     counts = Counts(values, columns[1] if len(columns) > 1 else np.ones(len(values)), kind=kind or declared_kind)
     return counts if step is None else rounded(counts, step)
 

@@ -12,8 +12,8 @@ from pq.private.columns.frames import count, kind_of
 from pq.private.columns.text import TextColumn
 
 NOT_PRIVATE = (
-    "NOT PRIVATE: for the holder of the data alone. Publish none of it, and choose no prior, grid or assumption by it:\n"
-    "who chooses them from the data has left differential privacy."
+    "NOT PRIVATE: for the holder of the data alone. Publish none of it, and choose no prior, grid or assumption by it:"
+    "\nwho chooses them from the data has left differential privacy."
 )
 
 
