@@ -41,10 +41,8 @@ def declaration_of(x: Any) -> Declared:
         raise ValueError("x must be one-dimensional")
     if isinstance(x, TextColumn):
         return Declared(x.kind, lambda x: x.values, "none")
-    for base in type(x).__mro__:
-        of = LIBRARIES.get(base.__module__.partition(".")[0])
-        if of is not None:
-            return of(x)
+    if library_of(x) in LIBRARIES:
+        return LIBRARIES[library_of(x)](x)
     if isinstance(x, range):
         return Declared(NUMBER, lambda x: np.asarray(x, dtype=np.float64), "none")
     if hasattr(x, "__array__"):
@@ -52,6 +50,12 @@ def declaration_of(x: Any) -> Declared:
     if not isinstance(x, Iterable) and not hasattr(x, "__getitem__"):
         raise refused(type(x).__name__)
     return Declared(NUMBER, listed, "none")
+
+
+def library_of(x: Any) -> str:
+    """The package that an object's class comes from, or the first of its bases that is in `LIBRARIES`."""
+    made_by = [base.__module__.partition(".")[0] for base in type(x).__mro__]
+    return next((name for name in made_by if name in LIBRARIES), made_by[0])
 
 
 def is_table(x: Any) -> bool:
@@ -80,7 +84,7 @@ def of_dtype(dtype: np.dtype[Any]) -> Declared:
         return Declared(NUMBER, lambda x: each(x.tolist()), "none")  # masked records become None
     if holds_seconds(dtype):
         return Declared(_kind_of_ticks(dtype), _seconds)
-    raise refused(dtype.name)
+    raise refused(dtype.type.__name__)  # the name of a type of texts would tell how long the longest is
 
 
 def _kind_of_ticks(dtype: np.dtype[Any]) -> Kind:

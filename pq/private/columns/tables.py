@@ -9,8 +9,10 @@ from typing import Any
 
 from pq.core.kind import NUMBER, Date, Kind, Time, Timestamp
 from pq.private.columns.declared import (
+    LIBRARIES,
     Declared,
     is_table,
+    library_of,
     listed,
     of_arrow_type,
     of_pandas_type,
@@ -22,7 +24,7 @@ Types = dict[str, Callable[[], Declared]]
 UNREADABLE = "x must be a query that its engine can run; its own message is kept back, since it may show records"
 DUCKDB_NUMBERS = (
     *("tinyint", "smallint", "integer", "bigint", "hugeint", "utinyint", "usmallint", "uinteger", "ubigint"),
-    *("uhugeint", "float", "double", "boolean", "sqlnull", '"null"'),
+    *("uhugeint", "float", "double", "boolean", "sqlnull", "null"),
 )
 DUCKDB_TIMES: dict[str, Kind] = {
     "date": Date(),
@@ -47,7 +49,7 @@ class Table:
 
 def opened(x: Any) -> Table | None:
     """x as a table, or None if it is a single column; nothing of it is read yet."""
-    library = type(x).__module__.partition(".")[0].lstrip("_")
+    library = library_of(x).lstrip("_")
     if hasattr(x, "fetchall") and hasattr(x, "description"):
         return _of_cursor(x, library)
     if library == "pyarrow" and hasattr(x, "schema"):
@@ -86,7 +88,7 @@ def _of_frame(x: Any) -> Table | None:
     import narwhals.stable.v2 as nw
 
     frame: Any = nw.from_native(x, pass_through=True, allow_series=True)
-    if isinstance(frame, nw.Series) or (not is_table(x) and type(x).__module__.startswith(("pandas.", "polars."))):
+    if isinstance(frame, nw.Series) or (not is_table(x) and library_of(x) in LIBRARIES):
         return None
     if not isinstance(frame, (nw.DataFrame, nw.LazyFrame)):  # a lazy column
         frame = nw.from_native(x.to_frame("value"), pass_through=True) if hasattr(x, "to_frame") else frame
@@ -150,6 +152,7 @@ def running(fetch: Callable[..., Any]) -> Callable[..., Any]:
         try:
             return fetch(*arguments)
         except Exception:
-            raise RuntimeError(UNREADABLE) from None
+            pass  # raised below, where the engine's own error is not its context
+        raise RuntimeError(UNREADABLE)
 
     return run
