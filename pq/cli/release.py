@@ -8,17 +8,16 @@ word. No error shows the header: in a file without one that would be its first r
 from __future__ import annotations
 
 import ast
-import difflib
 import json
 import math
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
 import click
 
 import pq
-from pq.cli import refuse
+from pq.cli import nearest, refuse
 from pq.cli.files import FileColumn, file_options
 from pq.core.kind import NUMBER, SIMPLE_KINDS, Kind
 from pq.private.columns.text import CellRule
@@ -51,23 +50,13 @@ def parse_prior(text: str) -> Any:
         raise ValueError(f"prior {_short(text)} is not of the form name(number, ...), such as cauchy(40, 20)")
     if call.func.id.lower() not in families:
         near = nearest(call.func.id.lower(), families)
-        raise ValueError(f"prior {_short(text)} is of no known family{near}; there are: {', '.join(sorted(families))}")
+        raise ValueError(f"prior {_short(text)} is of no known family{near} There are: {', '.join(sorted(families))}")
     positional = [_number_in(text, node) for node in call.args]
     named = {str(keyword.arg): _number_in(text, keyword.value) for keyword in call.keywords}
     try:
         return getattr(pq, families[call.func.id.lower()])(*positional, **named)
     except (TypeError, ValueError, OverflowError) as error:
         raise ValueError(f"prior {_short(text)} is refused: {error}") from None
-
-
-def nearest(word: str, known: Iterable[str]) -> str:
-    """A question after the known word that is most like a wrong one; empty if none is.
-
-    >>> nearest("couchy", ["cauchy", "normal"])
-    '; did you mean cauchy?'
-    """
-    found = difflib.get_close_matches(word, list(known), n=1)
-    return f"; did you mean {found[0]}?" if found else ""
 
 
 def _short(text: str) -> str:
