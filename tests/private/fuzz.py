@@ -25,6 +25,7 @@ import click
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 from tqdm import tqdm
 
 import pq
@@ -220,7 +221,7 @@ KINDS: dict[str, Callable[[np.ndarray[Any, Any], np.random.Generator], Any]] = {
     "pandas categories": lambda x, rng: pd.Series(x).astype("category"),
     "polars": lambda x, rng: pl.Series([None if v > 1 else v for v in x.tolist()], dtype=pl.Float64),
     "polars integers": lambda x, rng: pl.Series(_integers(x), dtype=pl.Int64),
-    "polars text": lambda x, rng: pl.Series([str(v) for v in x.tolist()], dtype=pl.String),
+    "arrow timestamps": lambda x, rng: pa.array(_integers(x), type=pa.timestamp("us", "Europe/Paris")),
     "generator": lambda x, rng: (v for v in x.tolist()),
     "sorted column": lambda x, rng: pq.SortedColumn(x),
     "counts": lambda x, rng: pq.count(x),

@@ -19,7 +19,7 @@ from pq.private.columns.counts import Counts, IntArray
 from pq.private.columns.declared import Declared, declaration_of
 from pq.private.columns.door import Array, SortedColumn, kind_and_floats, quiet, sorted_values
 from pq.private.columns.reduce import reduced, rounded
-from pq.private.columns.tables import Table, opened
+from pq.private.columns.tables import OpenTable, opened
 from pq.private.columns.text import TextColumn
 
 NO_TABLES = frozenset((np.ndarray, list, tuple, SortedColumn, Counts, TextColumn))  # known without a look at them
@@ -106,7 +106,7 @@ def _count(x: Any, value: str | None, count: str | None, step: Fraction | None) 
     return _in_memory([x], step)
 
 
-def _count_table(table: Table, value: str | None, count: str | None, step: Fraction | None) -> Counts:
+def _count_table(table: OpenTable, value: str | None, count: str | None, step: Fraction | None) -> Counts:
     names = _names(list(table.types), value, count)
     types = [_declared(table, argument, name) for argument, name in zip(("value", "count"), names, strict=False)]
     if len(types) == 2 and types[1].kind != NUMBER:
@@ -116,7 +116,7 @@ def _count_table(table: Table, value: str | None, count: str | None, step: Fract
     return _in_memory([*map(table.fetch(names), names)], step, types[0].kind)
 
 
-def _declared(table: Table, argument: str, name: str) -> Declared:
+def _declared(table: OpenTable, argument: str, name: str) -> Declared:
     try:
         return table.types[name]()
     except TypeError as error:

@@ -35,7 +35,7 @@ DUCKDB_TIMES: dict[str, Kind] = {
 
 
 @dataclass(frozen=True)
-class Table:
+class OpenTable:
     """A table that has been asked for nothing but its schema.
 
     types: the declared type of a column, by name. fetch: the columns of some names, as a function from a name to a
@@ -47,7 +47,7 @@ class Table:
     lazy: Any = None
 
 
-def opened(x: Any) -> Table | None:
+def opened(x: Any) -> OpenTable | None:
     """x as a table, or None if it is a single column; nothing of it is read yet."""
     library = library_of(x).lstrip("_")
     if hasattr(x, "fetchall") and hasattr(x, "description"):
@@ -57,16 +57,16 @@ def opened(x: Any) -> Table | None:
     return _of_frame(x) if is_table(x) or hasattr(x, "to_frame") else None
 
 
-def _of_arrow(x: Any) -> Table:
+def _of_arrow(x: Any) -> OpenTable:
     """A table, a batch of records or a reader of several."""
 
     def fetch(names: list[str]) -> Callable[[str], Any]:
         return (x.read_all() if hasattr(x, "read_all") else x).column
 
-    return Table({field.name: partial(of_arrow_type, field.type) for field in x.schema}, running(fetch))
+    return OpenTable({field.name: partial(of_arrow_type, field.type) for field in x.schema}, running(fetch))
 
 
-def _of_cursor(x: Any, library: str) -> Table | None:
+def _of_cursor(x: Any, library: str) -> OpenTable | None:
     """The result that a connection or a cursor of a data base has ready; most declare no types."""
     if is_table(x):
         return _of_frame(x)  # a relation of DuckDB, which is a query as well
@@ -75,16 +75,16 @@ def _of_cursor(x: Any, library: str) -> Table | None:
     names = [column[0] for column in x.description]
     if library == "duckdb":
         types: Types = {column[0]: partial(of_duckdb_type, column[1]) for column in x.description}
-        return Table(types, running(lambda names: x.to_arrow_table().column))
+        return OpenTable(types, running(lambda names: x.to_arrow_table().column))
 
     def fetch(wanted: list[str]) -> Callable[[str], Any]:
         rows = x.fetchall()
         return lambda name: [row[names.index(name)] for row in rows]
 
-    return Table({name: lambda: Declared(NUMBER, listed, "none") for name in names}, running(fetch))
+    return OpenTable({name: lambda: Declared(NUMBER, listed, "none") for name in names}, running(fetch))
 
 
-def _of_frame(x: Any) -> Table | None:
+def _of_frame(x: Any) -> OpenTable | None:
     import narwhals.stable.v2 as nw
 
     frame: Any = nw.from_native(x, pass_through=True, allow_series=True)
@@ -93,9 +93,9 @@ def _of_frame(x: Any) -> Table | None:
     if not isinstance(frame, (nw.DataFrame, nw.LazyFrame)):  # a lazy column
         frame = nw.from_native(x.to_frame("value"), pass_through=True) if hasattr(x, "to_frame") else frame
     if isinstance(frame, nw.DataFrame):
-        return Table(_types(frame), lambda names: lambda name: frame.get_column(name).to_native())
+        return OpenTable(_types(frame), lambda names: lambda name: frame.get_column(name).to_native())
     if isinstance(frame, nw.LazyFrame):
-        return Table(_types(frame), running(lambda names: _collected(frame.select(*names))), frame)
+        return OpenTable(_types(frame), running(lambda names: _collected(frame.select(*names))), frame)
     return None
 
 
