@@ -24,9 +24,9 @@ class Counts:
     """The records of a sensitive column by value; made by `pq.count`, or from values and counts of any kind and order.
 
     values: (d,) numbers; repeats are added up, infinities count as the largest finite numbers, and what is no number
-        counts as missing. counts: (d,) records at each; a fraction counts as its whole part, and a count that is
-        negative or no number as zero. missing: further records that are no number; `placed` says where they count.
-        kind: what the values are where they are given as floats; by default as they are declared.
+        counts as missing. counts: (d,) records at each, None for one; a fraction counts as its whole part, and a count
+        that is negative or no number as zero. missing: further records that are no number; `placed` says where they
+        count. kind: what the values are where they are given as floats; by default as they are declared.
 
     Afterwards `values` are distinct, finite, in increasing order, `counts` are positive, and both are read-only; `kind`
     is what the values were declared to be. Raises `TypeError` or `ValueError` for what is no column of numbers or for
@@ -42,17 +42,17 @@ class Counts:
     missing: int
     kind: Kind
 
-    def __init__(self, values: Any, counts: Any, missing: int = 0, *, kind: Kind | None = None) -> None:
-        (declared_kind, numbers), (kind_of_counts, records_at) = _read(values, "values"), _read(counts, "counts")
-        if kind_of_counts != NUMBER:
-            raise TypeError(f"counts must be a column of numbers, got one of kind {kind_of_counts}")
-        if len(numbers) != len(records_at):
-            raise ValueError("counts must be one for each of the values")
-        held = _whole(records_at)
+    def __init__(self, values: Any, counts: Any = None, missing: int = 0, *, kind: Kind | None = None) -> None:
+        declared_kind, numbers = _read(values, "values")
         unknown = np.isnan(numbers)
-        unheld = min(float(missing) + float(np.sum(held[unknown])), MOST)
-        kept = ~unknown & (held > 0)
-        distinct, records = _merged(np.clip(numbers[kept], -LARGEST, LARGEST) + 0.0, held[kept])  # one zero
+        if counts is None:
+            held, unheld, kept = None, float(np.count_nonzero(unknown)), ~unknown
+        else:
+            held = _records_at(counts, len(numbers))
+            unheld, kept = float(np.sum(held[unknown])), ~unknown & (held > 0)
+            held = held[kept]
+        unheld = min(float(min(missing, MOST)) + unheld, MOST)
+        distinct, records = _merged(np.clip(numbers[kept], -LARGEST, LARGEST) + 0.0, held)  # one zero
         distinct.flags.writeable = records.flags.writeable = False
         facts = {"values": distinct, "counts": records, "missing": int(unheld), "kind": kind or declared_kind}
         for name, fact in facts.items():
@@ -93,13 +93,28 @@ def _whole(counts: Array) -> Array:
         return np.floor(np.clip(np.nan_to_num(counts, nan=0.0, posinf=MOST, neginf=0.0), 0.0, MOST))
 
 
-def _merged(values: Array, counts: Array) -> tuple[Array, IntArray]:
+def _records_at(counts: Any, size: int) -> Array:
+    """A column of that many counts as whole numbers."""
+    kind, numbers = _read(counts, "counts")
+    if kind != NUMBER:
+        raise TypeError(f"counts must be a column of numbers, got one of kind {kind}")
+    if len(numbers) != size:
+        raise ValueError("counts must be one for each of the values")
+    return _whole(numbers)
+
+
+def _merged(values: Array, counts: Array | None) -> tuple[Array, IntArray]:
     """Distinct values in increasing order and the sums of their counts, none of more records than `MOST` in all."""
-    if not np.all(values[1:] > values[:-1]):
+    if counts is None:
+        values = np.sort(values)
+    elif not np.all(values[1:] > values[:-1]):
         order = np.argsort(values, kind="stable")
         values, counts = values[order], counts[order]
     is_last = np.append(values[1:] != values[:-1], True)[: len(values)]
-    reached = np.minimum(np.cumsum(counts)[is_last], MOST)
+    if counts is None:
+        reached = np.flatnonzero(is_last) + 1.0
+    else:
+        reached = np.minimum(np.cumsum(counts)[is_last], MOST)
     records = np.diff(reached, prepend=0.0).astype(np.int64)
     held = records > 0
     return values[is_last][held], records[held]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Literal
 
 import numpy as np
@@ -54,7 +55,12 @@ def declaration_of(x: Any) -> Declared:
 
 def library_of(x: Any) -> str:
     """The package that an object's class comes from, or the first of its bases that is in `LIBRARIES`."""
-    made_by = [base.__module__.partition(".")[0] for base in type(x).__mro__]
+    return _library(type(x))
+
+
+@lru_cache(maxsize=256)
+def _library(kind: type) -> str:
+    made_by = [base.__module__.partition(".")[0] for base in kind.__mro__]
     return next((name for name in made_by if name in LIBRARIES), made_by[0])
 
 

@@ -128,7 +128,7 @@ def _declared(table: OpenTable, argument: str, name: str) -> Declared:
 def _in_memory(columns: list[Any], step: Fraction | None, kind: Kind | None = None) -> Counts:
     """Count columns, of values and perhaps of counts, that are in memory."""
     declared_kind, values = kind_and_floats(columns[0])
-    counts = Counts(values, columns[1] if len(columns) > 1 else np.ones(len(values)), kind=kind or declared_kind)
+    counts = Counts(values, columns[1] if len(columns) > 1 else None, kind=kind or declared_kind)
     return counts if step is None else rounded(counts, step)
 
 

@@ -54,7 +54,9 @@ def opened(x: Any) -> OpenTable | None:
         return _of_cursor(x, library)
     if library == "pyarrow" and hasattr(x, "schema"):
         return _of_arrow(x)
-    return _of_frame(x) if is_table(x) or hasattr(x, "to_frame") else None
+    if not is_table(x) and (library in LIBRARIES or not hasattr(x, "to_frame")):
+        return None
+    return _of_frame(x)
 
 
 def _of_arrow(x: Any) -> OpenTable:
@@ -88,8 +90,6 @@ def _of_frame(x: Any) -> OpenTable | None:
     import narwhals.stable.v2 as nw
 
     frame: Any = nw.from_native(x, pass_through=True, allow_series=True)
-    if isinstance(frame, nw.Series) or (not is_table(x) and library_of(x) in LIBRARIES):
-        return None
     if not isinstance(frame, (nw.DataFrame, nw.LazyFrame)):  # a lazy column
         frame = nw.from_native(x.to_frame("value"), pass_through=True) if hasattr(x, "to_frame") else frame
     if isinstance(frame, nw.DataFrame):
