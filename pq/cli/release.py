@@ -20,9 +20,10 @@ import pq
 from pq.cli import nearest, refuse
 from pq.cli.files import FileColumn, file_options
 from pq.core.kind import NUMBER, SIMPLE_KINDS, Kind
+from pq.core.priors import spelled_families, spelling
 from pq.private.columns.text import CellRule
 
-FAMILIES = ("Uniform", "Cauchy", "HalfCauchy", "Laplace", "Normal")
+SPELLINGS = ", ".join(map(spelling, spelled_families().values()))
 TIMES = [CellRule(kind) for kind in SIMPLE_KINDS if kind != NUMBER]
 BARE_TIME = re.compile(r"(?<![\w'\"])(\d{4}-\d\d-\d\d(?:T[\d:.+Z-]+)?|\d\d:\d\d(?::[\d.]+)?|P[\dWDTHMS.]+)(?![\w'\"(])")
 SHOWN = 60  # characters of a text in a message
@@ -32,8 +33,8 @@ def parse_prior(text: str) -> Any:
     """The prior that a text such as `cauchy(40, 20)` or `laplace(loc=40, scale=5)` names.
 
     Parameters:
-        text: one of the families uniform, cauchy, halfcauchy, laplace, normal, in any case, with numbers, or
-            dates, timestamps, times and durations of ISO 8601, as arguments.
+        text: a family whose parameters are numbers, in any case, with numbers, or dates, timestamps, times and
+            durations of ISO 8601, as arguments.
 
     Raises:
         ValueError: the text is no such call, or the family refuses the numbers.
@@ -41,7 +42,7 @@ def parse_prior(text: str) -> Any:
     >>> parse_prior("cauchy(40, 20)") == pq.Cauchy(40.0, 20.0)
     True
     """
-    families = {name.lower(): name for name in FAMILIES}
+    families = spelled_families()
     try:
         call = ast.parse(BARE_TIME.sub(r"'\1'", text.strip()), mode="eval").body
     except (SyntaxError, ValueError, MemoryError, RecursionError):
@@ -54,7 +55,7 @@ def parse_prior(text: str) -> Any:
     positional = [_number_in(text, node) for node in call.args]
     named = {str(keyword.arg): _number_in(text, keyword.value) for keyword in call.keywords}
     try:
-        return getattr(pq, families[call.func.id.lower()])(*positional, **named)
+        return families[call.func.id.lower()](*positional, **named)
     except (TypeError, ValueError, OverflowError) as error:
         raise ValueError(f"prior {_short(text)} is refused: {error}") from None
 
@@ -157,8 +158,7 @@ def tree_options(command: Callable[..., Any]) -> Callable[..., Any]:
 @click.option("--epsilon", required=True, type=FiniteFloat(), help="Total privacy budget of this call.")
 @click.option(
     "--prior", "priors", required=True, multiple=True, metavar="NAME(...)",
-    help="Where the values are expected, from public knowledge: uniform(low, high), cauchy(loc, scale), "
-    "halfcauchy(scale), laplace(loc, scale) or normal(loc, scale). Once for all quantiles, or once for each.",
+    help=f"Where the values are expected, from public knowledge: {SPELLINGS}. Once for all, or once for each.",
 )  # fmt: skip
 @tree_options
 @click.option("--grid", type=StepLength(), help="Release multiples of this step only; right for values that repeat.")

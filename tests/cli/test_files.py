@@ -10,9 +10,8 @@ import polars as pl
 import pytest
 from click.testing import CliRunner, Result
 
-from pq import cli
+from pq import Cauchy, Normal, Uniform, cli
 from pq.cli.release import parse_prior
-from pq.core.priors.families import Cauchy, Normal, Uniform
 from pq.private.columns.files import INVALID
 
 SURE = ["--quantiles", "0.5", "--epsilon", "1e5"]

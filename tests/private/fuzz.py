@@ -29,7 +29,7 @@ import pyarrow as pa
 from tqdm import tqdm
 
 import pq
-from pq.core.priors.families import Prior
+from pq.core.priors import Prior
 from pq.private.columns.files import TextFormat
 from pq.private.columns.frames import records_of
 from pq.private.mechanisms import Mechanism
