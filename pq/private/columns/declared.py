@@ -55,7 +55,7 @@ def declaration_of(x: Any) -> Declared:
 
 def library_of(x: Any) -> str:
     """The package that an object's class comes from, or the first of its bases that is in `LIBRARIES`."""
-    return _library(type(x))
+    return _library(type(x))  # type: ignore[arg-type]  # classes can be hashed
 
 
 @lru_cache(maxsize=256)
@@ -153,7 +153,7 @@ def of_polars_type(dtype: Any) -> Declared:
     if base == pl.Object:
         return Declared(NUMBER, lambda x: each(x.to_list()), "none")
     if base == pl.Time:
-        return Declared(Time(), lambda x: _of_nanoseconds(x.to_physical().fill_null(-1).to_numpy()))
+        return Declared(Time(), lambda x: _of_day(x.to_physical().fill_null(-1).to_numpy(), "ns"))
     kinds: dict[Any, Kind] = {pl.Date: Date(), pl.Duration: Duration()}
     if base == pl.Datetime:
         kinds[base] = Timestamp(dtype.time_zone)
@@ -179,10 +179,8 @@ def of_arrow_type(dtype: Any) -> Declared:
         values = of_arrow_type(dtype.value_type)
         return Declared(values.kind, lambda x: values.read(pc.run_end_decode(_whole(x))), "none")
     if types.is_time(dtype):
-        nanoseconds = pa.time64("ns")
-        return Declared(
-            Time(), lambda x: _of_nanoseconds(_arrow_numbers(x.cast(nanoseconds).cast(pa.int64()).fill_null(-1)))
-        )
+        ticks = pa.int32() if types.is_time32(dtype) else pa.int64()
+        return Declared(Time(), lambda x: _of_day(_arrow_numbers(x.cast(ticks).fill_null(-1)), dtype.unit))
     if types.is_date(dtype) or types.is_timestamp(dtype) or types.is_duration(dtype):
         kind: Kind = Duration() if types.is_duration(dtype) else Date()
         if types.is_timestamp(dtype):
@@ -248,9 +246,9 @@ def _seconds(x: npt.NDArray[Any]) -> Array:
     return np.where(np.ma.getmaskarray(x), np.nan, seconds_of_ticks(x.data))
 
 
-def _of_nanoseconds(ticks: npt.NDArray[np.int64]) -> Array:
+def _of_day(ticks: npt.NDArray[Any], unit: str) -> Array:
     """Times of day, of which none is negative; -1 is a missing one."""
-    return np.where(ticks < 0, np.nan, seconds_of_ticks(ticks.astype("m8[ns]")))
+    return np.where(ticks < 0, np.nan, seconds_of_ticks(ticks.astype(f"m8[{unit}]")))
 
 
 def _converted(x: Any) -> Array:

@@ -55,7 +55,7 @@ def _real(value: Any) -> float:
 
 def _content(value: Any) -> Any:
     """What a wrapper of one value holds; the value itself if it is no wrapper."""
-    if type(value) is tuple and len(value) == 1:
+    if isinstance(value, tuple) and len(value) == 1:
         return value[0]
     if isinstance(value, np.ndarray) and value.ndim == 0:
         return value[()]
