@@ -342,3 +342,18 @@ def test_weighted_records_are_the_records() -> None:
             assert np.array_equal(np.repeat(values, counts), records_of(x, on_nan)[0])
     values, counts = weighted_records(pq.Counts([1.0, 2.0], [10**12, 3]))
     assert values.tolist() == [1.0, 2.0] and counts.tolist() == [10**12, 3]
+
+
+@pytest.mark.parametrize("added", ["2026-01-01", "2026-01-05", "2026-12-31", "NaT"])
+def test_a_day_more_moves_no_density_by_more_than_epsilon(added: str) -> None:
+    """And the law is that of the seconds, whatever container the days are in."""
+    days = np.array(["2026-01-03", "2026-01-05", "2026-01-05", "2026-02-01"], dtype="M8[D]")
+    more = np.append(days, np.datetime64(added))
+    options: dict[str, Any] = {"epsilon": 1, "grid": 86400, "mechanism": "tree"}
+    options["priors"] = pq.Uniform(*Date().to_numbers([dt.date(2026, 1, 1), dt.date(2027, 1, 1)]))
+    for output in (["2026-01-04", "2026-01-05"], ["2026-01-05", "2026-01-05"], ["2026-01-01", "2026-12-31"]):
+        values = Date().to_numbers(np.array(output, dtype="M8[D]"))
+        law = [pq.log_density(records_of(x)[0], values, [0.25, 0.75], **options) for x in (days, more)]
+        assert abs(law[0] - law[1]) <= 1 + 1e-12
+        for make in (pl.Series, pd.Series, lambda x: pl.LazyFrame({"x": x}), pq.SortedColumn, pq.count):
+            assert pq.log_density(make(more), values, [0.25, 0.75], **options) == pytest.approx(law[1], abs=1e-12)

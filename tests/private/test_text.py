@@ -10,7 +10,9 @@ import lzma
 import math
 import re
 import unicodedata
+from collections.abc import Callable
 from decimal import Decimal
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -262,3 +264,46 @@ def test_an_inspection_tells_nothing_else_of_the_records() -> None:
     """No minimum, no count, no ties: it is the same for all columns of one kind with as many unread cells."""
     texts = {str(pq.inspect(x)) for x in ([1.0, None], [None, -7.5, 3.0, 3.0], [None] + [2.0**52] * 999)}
     assert len(texts) == 1
+
+
+# --- privacy ---------------------------------------------------------------------------------------------------------
+
+
+def losses(read: Callable[[bytes], Any], record: bytes) -> float:
+    """The largest loss, over outputs, between a file and the same file with one record more; epsilon is one."""
+    people = b"note,age\n" + b"".join(b"quiet,%d\n" % (30 + i % 10) for i in range(40))
+    options: dict[str, Any] = {"epsilon": 1, "priors": pq.Uniform(0, 120), "grid": 1, "mechanism": "tree"}
+    outputs = [[25.0, 30.0], [33.0, 36.0], [35.0, 39.0], [39.0, 99.0], [99.0, 99.0]]
+    densities = [
+        [pq.log_density(read(content), output, [0.25, 0.75], **options) for output in outputs]
+        for content in (people, people + record)
+    ]
+    return max(abs(a - b) for a, b in zip(*densities, strict=True))
+
+
+RECORDS = [
+    b"x,99\n",
+    b'"two\nlines,99\nlines,99\nlines,99\nlines,99",99\n',
+    b'"",\n',
+    b'"\xff",1e400\r\n',
+    b'"a""\n,b",-1',
+]
+
+
+@pytest.mark.parametrize("record", RECORDS)
+@pytest.mark.parametrize("on_nan", ["drop", "lowest", "highest"])
+def test_a_record_of_a_file_moves_no_density_by_more_than_epsilon(record: bytes, on_nan: str) -> None:
+    def read(content: bytes) -> Any:
+        return records_of(TextColumn(TextFormat().column(content, "age"), PLAIN), on_nan)[0]
+
+    assert losses(read, record) <= 1 + 1e-12
+
+
+def test_reading_lines_as_records_of_a_valid_file_would_exceed_epsilon() -> None:
+    """The broken reading that the bound must catch: one quoted cell counts as several people."""
+
+    def read(content: bytes) -> Any:
+        rows = [line.split(",") for line in content.decode().split("\n")[1:]]
+        return [float(row[1].strip('"')) for row in rows if len(row) > 1]
+
+    assert losses(read, RECORDS[1]) > 1.4
