@@ -225,6 +225,23 @@ def test_by_line_no_record_changes_how_another_is_read(lines: list[bytes], other
     assert after[: len(before)] == before and len(after) <= len(before) + 1
 
 
+@given(
+    st.binary(max_size=40),
+    st.sampled_from(["utf-8", "utf-16", "utf-7", "shift_jis", "cp1252", "idna", "punycode", "unicode_escape"]),
+    st.sampled_from(["none", "gzip", "bz2", "xz"]),
+    st.booleans(),
+)
+def test_any_bytes_are_read_or_refused_with_fixed_words(
+    body: bytes, encoding: str, packing: str, by_line: bool
+) -> None:
+    words = ""
+    try:
+        TextFormat(encoding=encoding, compression=packing, by_line=by_line).column(b"a\n" + body, "a")
+    except ValueError as refusal:
+        words = str(refusal)
+    assert words in ("", INVALID, "column: the header row has no column named 'a'")
+
+
 def test_names_of_columns_and_of_files() -> None:
     with pytest.raises(ValueError, match=r"^column: the header row has no column named 'age'$") as refusal:
         TextFormat().column(b"Ann,52\n", "age")
