@@ -21,6 +21,7 @@ from pq.core.public_fit import fit_public
 from pq.private.columns.counts import Counts
 from pq.private.columns.door import SortedColumn
 from pq.private.columns.frames import count
+from pq.private.columns.inspection import Inspection, inspect
 from pq.private.release import Release, release, simulate
 from pq.private.sequential import release_sequence
 from pq.truth.density import log_density, privacy_loss
@@ -30,6 +31,7 @@ __all__ = [
     "Cauchy",
     "Counts",
     "HalfCauchy",
+    "Inspection",
     "Laplace",
     "Ledger",
     "LogNormal",
@@ -48,6 +50,7 @@ __all__ = [
     "fit_public",
     "from_scipy",
     "gap",
+    "inspect",
     "kary_arity",
     "learners",
     "log_density",
