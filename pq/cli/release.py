@@ -19,7 +19,7 @@ import click
 import pq
 from pq.cli import nearest, refuse
 from pq.cli.files import FileColumn, file_options
-from pq.core.kind import NUMBER, SIMPLE_KINDS, Kind
+from pq.core.kind import NUMBER, SIMPLE_KINDS, shown
 from pq.core.priors import spelled_families, spelling
 from pq.private.columns.text import CellRule
 
@@ -178,27 +178,11 @@ def release(quantiles: str, priors: tuple[str, ...], as_json: bool, quiet: bool,
         pq.release([], asked, **settings)
     except (ValueError, TypeError, OverflowError) as error:
         raise refuse(error) from None
-    values, kind, rule = column.read()
+    values, _, rule = column.read()
     released = pq.release(values, asked, **settings)
-    shown = _texts(released.values, kind)
     if quiet:
-        click.echo("\n".join(map(str, shown)))
+        click.echo("\n".join(shown(released.values)))
     elif as_json:
-        facts = {**released.to_dict(), "values": shown, "kind": str(kind), "cells": rule}
-        click.echo(json.dumps(facts, indent=2, default=str))
+        click.echo(json.dumps({**released.to_dict(), "cells": rule}, indent=2, default=str))
     else:
-        click.echo(f"{_table(released, shown, kind)}\n{rule}")
-
-
-def _texts(values: Any, kind: Kind) -> list[Any]:
-    """Released values as numbers, or as the texts of what they stand for."""
-    if kind == NUMBER:
-        return [float(value) for value in values]
-    return [getattr(value, "isoformat", value.__str__)() for value in kind.from_numbers(values)]
-
-
-def _table(released: pq.Release, shown: list[Any], kind: Kind) -> str:
-    if kind == NUMBER:
-        return str(released)
-    head = str(released).splitlines()[:2]
-    return "\n".join([*head, *(f"{q:>8.6g}  {text}" for q, text in zip(released.quantiles, shown, strict=True))])
+        click.echo(f"{released}\n{rule}")

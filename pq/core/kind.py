@@ -182,6 +182,16 @@ def kind_named(text: str) -> Kind:
     return Timestamp(zoned[1])
 
 
+def shown(values: Any) -> list[str]:
+    """Values of a kind of times as texts: ISO 8601 where that says all, durations as Python prints them.
+
+    >>> shown(Date().from_numbers([86400.0]))
+    ['1970-01-02']
+    """
+    items = [value.item() if isinstance(value, np.generic) else value for value in np.asarray(values)]
+    return [str(item.isoformat() if hasattr(item, "isoformat") else item) for item in items]
+
+
 def seconds_of(value: Any) -> float:
     """A date, a timestamp, a time of day or a duration, of Python or numpy, in seconds; a zone is obeyed, without one a
     timestamp is one of UTC. NaN for what is not a time. Raises `TypeError` for any other value.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import math
 from collections.abc import Iterable
 from numbers import Real
@@ -9,15 +10,20 @@ from typing import Any
 
 import numpy as np
 
+from pq.core.kind import seconds_of
 from pq.core.priors.numerics import Array
+
+TIMES = (dt.date, dt.time, dt.timedelta, np.datetime64, np.timedelta64)
 
 
 def real(value: Any, name: str) -> float:
-    """A finite real argument as a float; raises naming the argument."""
+    """A finite real argument as a float, a time or a duration in seconds; raises naming the argument."""
     if type(value) is float and math.isfinite(value):  # the way of nearly all: looking further takes ten times as long
         return value + 0.0
     if isinstance(value, np.ndarray) and value.ndim == 0:
         value = value[()]
+    if isinstance(value, TIMES):
+        value = seconds_of(value)
     if not _is_real(value):
         raise TypeError(f"{name} must be a real number, got {type(value).__name__}")
     try:

@@ -21,7 +21,7 @@ from pq.core.exact import budget_fraction
 from pq.core.learners import COCOB, private_noise_std
 from pq.core.learners.gradient import steady
 from pq.core.losses import laplace_interval_fast
-from pq.private.columns.door import sorted_values
+from pq.private.columns.frames import records_of
 from pq.private.noise import Normals
 from pq.private.noise_ftrl import DPFTRL
 from pq.private.sequential.predictors import FloatArray, LaplacePredictor, PrivatePredictor, Standardise
@@ -114,10 +114,14 @@ def optimal_interval(x: Any, quantiles: tuple[Fraction, ...], on_nan: str = "dro
     >>> optimal_interval([3.0, 1.0, 2.0], (Fraction(1, 2),))
     (array([1.]), array([2.]))
     """
-    ends = np.concatenate([[-np.inf], sorted_values(x, on_nan), [np.inf]])
-    n = len(ends) - 2
+    values, before = records_of(x, on_nan)
+    n = len(values) if before is None else int(before[-1])
     ranks = np.array([q.numerator * n // q.denominator for q in quantiles])
-    return ends[ranks], ends[ranks + 1]
+    places = np.stack([ranks, ranks + 1])  # of the records, counted from one; before the first and after the last: ends
+    if before is not None:
+        places = np.searchsorted(before[:-1], places) * (places <= n) + (len(values) + 1) * (places > n)
+    ends = np.concatenate([[-np.inf], values, [np.inf]])
+    return ends[places[0]], ends[places[1]]
 
 
 class _CoinLearner(LinearPredictor):

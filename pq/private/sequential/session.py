@@ -29,7 +29,8 @@ from pq.core.choices import check_choice
 from pq.core.exact import Number, budget_fraction, quantile_fractions
 from pq.core.priors import Cauchy, Prior
 from pq.core.request import Request, distinct_priors
-from pq.private.columns.frames import records_of
+from pq.private.columns.counts import Counts
+from pq.private.columns.frames import kind_of, records_of
 from pq.private.mechanisms import Mechanism, mechanism_for
 from pq.private.noise import StepsExceeded
 from pq.private.randomness import Source
@@ -140,10 +141,11 @@ class Session:
         if learner is not None and learner.steps_left < 1:
             raise StepsExceeded("all planned steps of the predictor are taken")
         maker = _with_priors(self._request, self.predictor.priors(features))
+        kind = kind_of(x)  # refuses a declared type before the charge
         self._charge(maker)
         if learner is not None:
             x = _records(x, self._request.on_nan)  # the same for the release and for the learner
-        released = fulfil(maker, x, Source(self._rng))
+        released = fulfil(maker, x, Source(self._rng), kind)
         if learner is not None and math.isinf(learner.epsilon):  # the priors have seen the records: no guarantee
             released = replace(released, epsilon=math.inf)
         self.count += 1
@@ -267,9 +269,9 @@ def hand_over(error: BaseException, releases: list[Release]) -> None:
 
 
 def _records(x: Any, on_nan: str) -> Any:
-    """The records of any column that `pq.release` takes, sorted, one by one."""
+    """The records of any column that `pq.release` takes, read once: some can be read no more often."""
     values, before = records_of(x, on_nan)
-    return values if before is None else np.repeat(values, np.diff(before))
+    return values if before is None else Counts(values, np.diff(before))
 
 
 def _learning(predictor: Predictor, individuals: str) -> tuple[Fraction | float, float]:
