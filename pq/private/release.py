@@ -31,10 +31,10 @@ class Release:
     """Released quantiles and the public facts about how they were made; nothing else about the data.
 
     values: (m,) estimates in the caller's order, read-only, of the kind that the column declares. quantiles: (m,).
-    epsilon: total budget, under `adjacency`, for a person who owns up to `max_contributions` records. mechanism: its name. priors: one for each quantile. plan:
-    the tree's, None for others; it spends epsilon / max_contributions on each record. total: a private count of the
-    records, where the mechanism gives one for nothing. outcome: what was drawn, as plain lists and numbers by name.
-    kind: what the values are: "number", "date", and so on.
+    epsilon: total budget, under `adjacency`, for a person who owns up to `max_contributions` records. mechanism: its
+    name. priors: one for each quantile. plan: the tree's, None for others; it spends epsilon / max_contributions on
+    each record. total: a private count of the records, where the mechanism gives one for nothing. outcome: what was
+    drawn, as plain lists and numbers by name. kind: what the values are: "number", "date", and so on.
     """
 
     values: np.ndarray[Any, Any]

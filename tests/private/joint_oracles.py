@@ -67,7 +67,7 @@ def remember_normalisers(module: Any) -> Callable[..., float]:
     compute = module.log_normaliser
 
     def remembered(plan: Any, records: Any) -> float:
-        key = plan, records.values.tobytes()
+        key = plan, records.values.tobytes(), None if records.ranks is None else records.ranks.tobytes()
         if key not in known:
             known[key] = compute(plan, records)
         return known[key]

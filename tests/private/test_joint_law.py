@@ -189,6 +189,23 @@ def test_losses_of_one_pair_of_neighbours_lie_in_a_range_of_epsilon(kind: tuple[
     assert 0.4 * 3.0 < max(ranges) <= 3.0 + 1e-9
 
 
+@pytest.mark.parametrize("kind", KINDS, ids="-".join)
+def test_losses_on_a_grid_and_under_priors_of_each_quantile(
+    kind: tuple[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a grid all its values; with several priors points between all records and cuts."""
+    for name, number in (("CUTS", 4), ("LEAST_CUTS", 2), ("TAIL", 1)):
+        monkeypatch.setattr(joint_plan, name, number)
+    on_grid = plan_of(SYMMETRIC[1], kind, epsilon=3.0, priors=LOPSIDED[0], grid=Fraction(1, 5), size_guess=0)
+    several = plan_of(SYMMETRIC[1], kind, epsilon=3.0, priors=(LOPSIDED[0], UNIT))
+    places = [(on_grid, [i / 5 for i in range(6)]), (several, [0.01, 0.03, 0.1, 0.3, 0.52, 0.7, 0.9, 0.99])]
+    for plan, values in places:
+        for x, y in itertools.islice(neighbours(plan.adjacency == "replace"), 0, None, 3):
+            for point in itertools.combinations_with_replacement(values, 2):
+                loss = our_density(plan, x, list(point), None) - our_density(plan, y, list(point), None)
+                assert abs(loss) <= 3.0 + 1e-9
+
+
 def test_the_audit_rejects_targets_that_move_with_the_number_of_records() -> None:
     """Targets n p_j, which cost up to 2 (1 - min p), at the rate of a latent total."""
     assert worst_share(("drawn", "add-remove"), our_density, total="records") > 1.2

@@ -50,7 +50,8 @@ def quantiles_of(k: int) -> list[Fraction]:
 def p_value(plan: JointPlan, x: list[float], draw: Callable[[], Outcome], trials: int) -> float:
     """Of a chi-square test of drawn cells, and totals where these are drawn, against the exact law."""
     edges = sorted({0.0, 1.0, *x, *(c for c in plan.cuts.tolist() if 0.0 < c < 1.0)})
-    totals = [i * plan.total_unit for i in range(20)] if plan.releases_total else [None]
+    totals = [i * plan.total_unit for i in range(int((len(x) + 10) / plan.total_unit) + 1)]
+    totals = totals if plan.releases_total else [None]
     law = {
         (cells, total): math.exp(joint_density.joint_log_density(plan, np.array(x), None, np.array(point), total))
         * volume
@@ -118,7 +119,6 @@ def test_the_law_does_not_depend_on_what_is_weighed() -> None:
             assert p_value(plan, x, lambda plan=plan, part=part: drawn_from(plan, x, part, rng), 1500) > LEAST_P
 
 
-@pytest.mark.usefixtures("few_cuts")
 def test_totals_that_are_skipped_are_drawn_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     """Formulas; few totals are weighed, and most others are left to their bounds."""
     x, rng = [0.1, 0.3, 0.35, 0.6, 0.95], np.random.default_rng(15)
@@ -158,13 +158,14 @@ def test_many_equal_records_take_few_weighed_totals() -> None:
     assert len(part.numbers) < 200 < 5000 < len(part.totals)
 
 
+@pytest.mark.usefixtures("few_cuts")
 def test_the_rest_under_priors_of_each_quantile() -> None:
     x, rng = [0.1, 0.3, 0.6], np.random.default_rng(14)
     priors = [Uniform(0, 0.6), Uniform(0, 1)]
     plan = JointPlan.of([0.3, 0.6], epsilon=2, priors=priors)
-    part = narrow(plan, x, 2.0)
+    part = narrow(plan, x, 3.0)
     with np.errstate(all="ignore"):
-        assert p_value(plan, x, lambda: drawn_from(plan, x, part, rng), 1500) > LEAST_P
+        assert p_value(plan, x, lambda: drawn_from(plan, x, part, rng), 800) > LEAST_P
 
 
 def test_a_sampler_that_forgets_the_rest_is_caught() -> None:

@@ -108,18 +108,22 @@ def gather_cells(plan: Any, column: Any, spans: Any) -> Any:
 
 
 @compiled
-def _sums(cells: Any, weights: Any, begin: int, stop: int, running: Any, front: Any) -> None:
-    """Decaying sums of weights up to each cell and from each cell on, side by side."""
+def _sums(cells: Any, weights: Any, begin: int, middle: int, stop: int, running: Any, front: Any, away: Any) -> None:
+    """Decaying sums of weights up to each cell; and from each cell below a middle to it, and how far that is."""
     decay = cells[1]
-    left = right = 0.0
-    fade = 0.0
-    for i in range(stop - begin):
-        s, t = begin + i, stop - 1 - i
+    left = right = fade = 0.0
+    far = 1.0
+    for i in range(middle - begin):
+        s, t = begin + i, middle - 1 - i
         left = left * decay[s] + weights[s]
         running[s] = left
         right = right * fade + weights[t]
-        front[t] = right
+        front[t], away[t] = right, far
         fade = decay[t]
+        far *= fade
+    for s in range(middle, stop):
+        left = left * decay[s] + weights[s]
+        running[s] = left
 
 
 @compiled
@@ -156,30 +160,35 @@ def _near(cells: Any, rate: float, shift: float, source: Any, target: Any, runni
 
 
 @compiled
-def _add_inside(
-    cells: Any, rate: float, shift: float, weights: Any, target: Any, near: Any, work: Any, out: Any
-) -> None:
-    """Add sums over the sources from near[t] to t - 1, for targets that are sources too: a queue of two stacks."""
+def _add_far(
+    cells: Any, rate: float, shift: float, weights: Any, middle: int, stop: int, target: Any, near: Any, work: Any,
+    out: Any,
+) -> None:  # fmt: skip
+    """Add sums over the sources from near[t] to t - 1: a queue of two stacks that meet at a middle."""
     rank, decay = cells[0], cells[1]
-    front, away = work[2], work[3]
-    middle = taken = -1  # front: sums over ..middle - 1, back: over middle..taken - 1
+    front, away = work[1], work[2]  # sums over ..middle - 1, and the decay to there; back: over middle..taken - 1
+    taken = middle
     back, fade = 0.0, 1.0
+    last_gap, last_exp = 0.0, 1.0
     for t in range(target[0], target[1]):
-        if near[t] == t:
+        end, first = min(t, stop), near[t]
+        if first >= end:
             continue
-        if near[t] >= middle:
-            middle = taken = t
+        if first >= middle:
+            middle = taken = end
             back, fade = 0.0, 1.0
-            front[t - 1], away[t - 1] = weights[t - 1], 1.0
-            for s in range(t - 2, near[t] - 1, -1):
+            front[end - 1], away[end - 1] = weights[end - 1], 1.0
+            for s in range(end - 2, first - 1, -1):
                 front[s] = weights[s] + decay[s + 1] * front[s + 1]
                 away[s] = decay[s + 1] * away[s + 1]
-        while taken < t:
+        while taken < end:
             fade *= decay[taken]
             back += weights[taken] * fade
             taken += 1
-        gap = shift - (rank[t] - rank[near[t]])
-        out[t] += (front[near[t]] + away[near[t]] * back) * math.exp(-rate * gap)
+        gap = shift - (rank[t] - rank[first])
+        if gap != last_gap:
+            last_gap, last_exp = gap, math.exp(-rate * gap)
+        out[t] += (front[first] + away[first] * back) * last_exp
 
 
 @compiled
@@ -187,18 +196,11 @@ def _arrive(
     cells: Any, rate: float, shift: float, weights: Any, source: Any, target: Any, near: Any, work: Any, out: Any
 ) -> None:
     """Sum over earlier cells, for each of the target's; see `chain.arrivals`."""
-    rank, stop = cells[0], source[1]
-    running, front = work[0], work[1]
-    _sums(cells, weights, source[0], stop, running, front)
-    _near(cells, rate, shift, source, target, running, near, out)
-    _add_inside(cells, rate, shift, weights, (target[0], min(stop, target[1])), near, work, out)
-    last_gap, last_exp = 0.0, 1.0
-    for t in range(max(stop, target[0]), target[1]):
-        if near[t] < stop:
-            gap = shift - (rank[t] - rank[near[t]])
-            if gap != last_gap:
-                last_gap, last_exp = gap, math.exp(-rate * gap)
-            out[t] += front[near[t]] * last_exp
+    begin, stop = source
+    middle: Any = min(max(target[0], begin), stop)
+    _sums(cells, weights, begin, middle, stop, work[0], work[1], work[2])
+    _near(cells, rate, shift, source, target, work[0], near, out)
+    _add_far(cells, rate, shift, weights, middle, stop, target, near, work, out)
 
 
 @compiled
