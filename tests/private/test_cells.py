@@ -445,6 +445,10 @@ def test_a_release_keeps_what_was_drawn(adjacency: str, grid: float | None) -> N
     assert pq.Release.from_dict(result.to_dict()).to_dict() == result.to_dict()
     whole = {"values": result.values} | dict(result.outcome)
     assert math.isfinite(pq.log_density(x, whole, q, **options))
+    maker = Cells(Request.of(q, **options))
+    assert maker.quantile(result.outcome, q).tolist() == result.values.tolist()
+    low, high = maker.interval(result.outcome, q, 0.95).T
+    assert np.all(low <= np.quantile(x, q)) and np.all(np.quantile(x, q) <= high)
     other = x[1:] if adjacency == "add-remove" else [*x[1:], 3.0]
     assert abs(pq.privacy_loss(x, other, whole, q, **options)) <= 1.0 + 1e-9
     assert pq.simulate(x, q, trials=3, rng=1, **options).shape == (3, 3)

@@ -6,7 +6,7 @@ The constants are fitted to simulations of public laws; nothing here looks at re
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from fractions import Fraction
 from typing import Any, Literal
 
@@ -22,6 +22,8 @@ from pq.private.mechanisms.cells_law import (
     FEWEST,
     CellsOutcome,
     CellsPlan,
+    cell_intervals,
+    cell_values,
     decoded,
     draw_cells,
     log_cells_parts,
@@ -92,6 +94,15 @@ class Cells(Mechanism, name="cells"):
         """Of what was drawn: values and total follow from it."""
         assert isinstance(column, Points)
         return log_cells_parts(self.plan, column, outcome_drawn(outcome.drawn))
+
+    def quantile(self, drawn: Mapping[str, Any], quantiles: Any) -> Array:
+        """Values (m,) at any quantiles (m,) in [0, 1], from what a release keeps as `outcome`: they cost nothing."""
+        return cell_values(self.plan, outcome_drawn(drawn.items()), quantiles)
+
+    def interval(self, drawn: Mapping[str, Any], quantiles: Any, level: float, population: bool = False) -> Array:
+        """Intervals (m, 2) that hold all quantiles (m,) at once with probability at least `level`, whatever the data;
+        see `pq.core.rank_bounds.quantile_intervals`."""
+        return cell_intervals(self.plan, outcome_drawn(drawn.items()), quantiles, level, population)
 
 
 def outcome_drawn(drawn: Iterable[tuple[str, Any]]) -> CellsOutcome:
