@@ -27,7 +27,7 @@ from pq.core.scores import Array
 ORDER = 3
 PENALTIES = np.exp(np.linspace(math.log(1e-1), math.log(1e5), 7))
 ROUNDS = 16
-CLOSE = 0.02  # records: no part's mean moves more in a last round
+CLOSE = 0.02  # records that what is read off would still move by, after which rounds end
 RIDGE = 1e-4  # keeps f near its mean where neither counts nor neighbours say anything
 LOWEST, HIGHEST = -60.0, 45.0  # of f
 LONGEST_STEP = 6.0
@@ -132,6 +132,12 @@ class _Model:
         return math.log(max(float(np.mean(self.counts)), 0.5) / self.masses.shape[1])
 
     @cached_property
+    def first_guess(self) -> Array:
+        """A log density that the rounds begin with: that of the counts, where they are above the noise."""
+        seen = np.maximum(self.counts, max(math.sqrt(2.0) / self.rate, 0.5)) / self.masses.shape[1]
+        return np.clip(np.log(np.repeat(seen, self.masses.shape[1])), LOWEST, HIGHEST)
+
+    @cached_property
     def offsets(self) -> Array:
         """Masses (parts of all cells,) relative to their mean."""
         flat = np.maximum(self.masses.ravel(), 0.0)
@@ -152,25 +158,30 @@ class _Model:
 
     def expected(self) -> Array:
         """Mean over the penalties, by their evidence, of the records given the mode of f and the noisy counts."""
-        f = np.full((len(PENALTIES), self.masses.size), self.start)
+        f = np.tile(self.first_guess, (len(PENALTIES), 1))
         for _ in range(ROUNDS):
-            part, score, information, _ = self.likelihood(f)
-            gradient = part * score - self.kappa * self._walk(f) - RIDGE * (f - self.start)
-            factor = self._factor(part, information)
-            step = cho_solve_banded((factor, False), gradient.ravel(), check_finite=False).reshape(f.shape)
-            longest = np.max(np.abs(step), axis=1, keepdims=True)
-            f = np.clip(f + step * np.minimum(1.0, LONGEST_STEP / np.maximum(longest, 1e-9)), LOWEST, HIGHEST)
-            if float(np.max(np.abs(step) * part)) < CLOSE:
+            part, score, information, log_likelihood = self.likelihood(f)
+            factor, walked = self._factor(part, information), self.kappa * self._walk(f) + RIDGE * (f - self.start)
+            weights = self._weights(f, walked, log_likelihood, factor)
+            step = cho_solve_banded((factor, False), (part * score - walked).ravel(), check_finite=False)
+            step = step.reshape(f.shape)
+            longest = np.max(np.abs(step), axis=1)
+            moved = np.max(np.abs(step) * part * information, axis=1) * 2.0 / self.rate**2
+            if float(weights @ moved) < CLOSE:
                 break
-        part, score, information, log_likelihood = self.likelihood(f)
-        half_log_determinant = np.sum(np.log(self._factor(part, information)[-1].reshape(f.shape)), axis=1)
-        penalty = np.sum(f * self._walk(f), axis=1) * self.kappa[:, 0] + RIDGE * np.sum((f - self.start) ** 2, axis=1)
+            f = np.clip(f + step * np.minimum(1.0, LONGEST_STEP / np.maximum(longest, 1e-9))[:, None], LOWEST, HIGHEST)
+        records = weights @ np.maximum(part * (1.0 + score), 0.0)
+        return np.maximum(np.nan_to_num(records), LEAST_RECORDS).reshape(self.masses.shape)
+
+    def _weights(self, f: Array, walked: Array, log_likelihood: Array, factor: Array) -> Array:
+        """Shares (penalties,) of the penalties by their evidence at f."""
+        penalty = np.sum((f - self.start) * walked, axis=1)  # D annuls the constant
+        half_log_determinant = np.sum(np.log(factor[-1].reshape(f.shape)), axis=1)
         degrees = max(self.masses.size - ORDER, 0)
         evidence = log_likelihood - 0.5 * penalty + 0.5 * degrees * np.log(self.kappa[:, 0]) - half_log_determinant
-        evidence = np.nan_to_num(evidence, nan=-math.inf, neginf=-math.inf)
+        evidence = np.nan_to_num(evidence, nan=-1e300, neginf=-1e300)
         weights = np.exp(evidence - np.max(evidence))
-        records = (weights / np.sum(weights)) @ np.maximum(part * (1.0 + score), 0.0)
-        return np.maximum(np.nan_to_num(records), LEAST_RECORDS).reshape(self.masses.shape)
+        return np.asarray(weights / np.sum(weights))
 
     def likelihood(self, f: Array) -> tuple[Array, Array, Array, Array]:
         """Expected records of each part, the score and the information of the cell's mean, the log likelihood.
