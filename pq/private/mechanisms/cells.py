@@ -178,7 +178,8 @@ def _needed(count: int, signal: float) -> float:
 
 
 def _share(share: float, most: float) -> Fraction:
-    return Fraction(max(1, round(min(share, most) * SHARE_STEP)), SHARE_STEP)
+    """A share in whole thousandths, a hundredth at least: a look that spends less has to weigh many records."""
+    return Fraction(max(SHARE_STEP // 100, round(min(share, most) * SHARE_STEP)), SHARE_STEP)
 
 
 def _number(where: str, signal: float) -> int:
