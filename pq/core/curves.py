@@ -20,6 +20,10 @@ from pq.core.priors.families import LARGEST
 from pq.core.scores import Array
 
 LEVELS = np.arange(1, 1024) / 1024
+HEAVY = {  # quantiles of Student's laws of median distance one, by degrees of freedom
+    1: np.tan(np.pi * (LEVELS - 0.5)),
+    2: math.sqrt(0.75) * (2.0 * LEVELS - 1.0) / np.sqrt(LEVELS * (1.0 - LEVELS)),
+}
 LEAST_STEP = 1e-12  # of levels: nearer knots count as one
 TAIL = 0.5  # shape of the tails: the mass beyond falls with the square of the distance, so that no tail is cut off
 
@@ -121,12 +125,13 @@ def mixed_table(tables: Sequence[Array], weights: Sequence[float]) -> Array:
         return np.clip(np.nan_to_num(np.interp(LEVELS, shares, knots)), -LARGEST, LARGEST)
 
 
-def student_table(place: float, width: float) -> Array:
-    """The table of Student's law with two degrees of freedom with that median and that median distance from it.
+def heavy_table(place: float, width: float, degrees: int) -> Array:
+    """The table of Student's law with that median and that median distance from it.
 
-    >>> student_table(1.0, 2.0)[[255, 511, 767]]
+    degrees: of freedom, 1 (Cauchy's law) or 2.
+
+    >>> heavy_table(1.0, 2.0, degrees=2)[[255, 511, 767]]
     array([-1.,  1.,  3.])
     """
     with np.errstate(all="ignore"):
-        offsets = (2.0 * LEVELS - 1.0) / np.sqrt(LEVELS * (1.0 - LEVELS))
-        return np.clip(place + width * math.sqrt(0.75) * offsets, -LARGEST, LARGEST)
+        return np.clip(place + width * HEAVY[degrees], -LARGEST, LARGEST)

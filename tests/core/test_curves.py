@@ -6,9 +6,10 @@ import math
 
 import numpy as np
 import pytest
+from scipy import stats
 
 import pq
-from pq.core.curves import LEVELS, MonotoneCurve, joint_support, mixed_table, prior_table, student_table
+from pq.core.curves import LEVELS, MonotoneCurve, heavy_table, joint_support, mixed_table, prior_table
 
 LINE = (-math.inf, math.inf)
 ALL_LEVELS = np.concatenate([[0.0, 1e-300, 1e-9], LEVELS, [1.0 - 1e-9, 1.0]])
@@ -82,10 +83,12 @@ def test_priors_that_differ_are_a_curve_through_their_medians() -> None:
     assert joint_support([pq.Uniform(0, 1), pq.HalfCauchy(1.0, loc=-2.0)]) == (-2.0, math.inf)
 
 
-def test_students_law_has_the_width_asked_for() -> None:
-    table = student_table(5.0, 2.0)
+@pytest.mark.parametrize("degrees", [1, 2])
+def test_students_law_has_the_width_asked_for(degrees: int) -> None:
+    table = heavy_table(5.0, 2.0, degrees=degrees)
     assert np.interp([0.25, 0.5, 0.75], LEVELS, table) == pytest.approx([3.0, 5.0, 7.0])
-    assert np.all(np.isfinite(student_table(1e308, 1e308)))
+    assert stats.t(degrees).cdf((table - 5.0) / 2.0 * stats.t(degrees).ppf(0.75)) == pytest.approx(LEVELS, abs=1e-12)
+    assert np.all(np.isfinite(heavy_table(1e308, 1e308, degrees=degrees)))
 
 
 def test_mixing_takes_all_laws_in_proportion() -> None:

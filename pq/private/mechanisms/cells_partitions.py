@@ -24,9 +24,9 @@ from typing import Protocol
 
 import numpy as np
 
-from pq.core.curves import LEVELS, MonotoneCurve, joint_support, mixed_table, prior_table, student_table
+from pq.core.curves import LEVELS, MonotoneCurve, heavy_table, joint_support, mixed_table, prior_table
 from pq.core.noise import IntArray, Source, random_uniforms
-from pq.core.priors import Cauchy, Mixture, Prior
+from pq.core.priors import Mixture, Prior
 from pq.core.priors.families import LARGEST
 from pq.core.scores import Array, Target, log_sum
 from pq.core.sensitivity import rate, sensitivity
@@ -168,8 +168,9 @@ class PlacePartition:
         return far + Fraction(self._rate(self.epsilon_width)) * further / 2, rest - log_sum(weights)
 
     def table(self, places: Places) -> Array:
-        heavier = prior_table([Cauchy(*places)], [0.5])
-        return mixed_table([student_table(*places), heavier, self.around.table(())], SHARES)
+        place, width = places
+        heavy = [heavy_table(place, width, degrees) for degrees in (2, 1)]
+        return mixed_table([*heavy, self.around.table(())], SHARES)
 
     def _rate(self, budget: Fraction) -> float:
         return rate(budget, sensitivity(HALF, 1, self.adjacency, "sharp"))
