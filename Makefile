@@ -16,11 +16,11 @@ PEERS_READY := $(PEERS)/.pq-ready
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup run test lint types unit checks nbval notebooks lab bench bench-peers data-check format lock clean
+.PHONY: help setup run test lint types unit checks nbval notebooks digits lab bench bench-peers data-check format lock clean
 
 # Small matrices only: more threads would just fight over the cores with the test workers.
-lint types unit checks nbval notebooks: export OMP_NUM_THREADS = 1
-lint types unit checks nbval notebooks: export OPENBLAS_NUM_THREADS = 1
+lint types unit checks nbval notebooks digits: export OMP_NUM_THREADS = 1
+lint types unit checks nbval notebooks digits: export OPENBLAS_NUM_THREADS = 1
 
 # Kernels start without the user's IPython profile and show figures inline, whatever the shell says.
 nbval: export MPLBACKEND =
@@ -79,6 +79,9 @@ nbval: $(READY) ## run every notebook and compare each output with the stored on
 
 notebooks: $(READY) ## execute the notebooks anew from their sources and store the outputs
 	$(BIN)/python -m pqlab.pages.notebook build $(NOTEBOOKS)
+
+digits: $(READY) ## run every page with last bits moved and under lesser instruction sets
+	$(BIN)/python -m pqlab.pages.digits --seed 1 --seed 2 --seed 3 --lesser
 
 lab: $(READY) ## open the notebooks in JupyterLab
 	$(BIN)/jupyter lab notebooks

@@ -9,6 +9,11 @@ import matplotlib
 
 matplotlib.use("Agg")  # not through MPLBACKEND: the kernels that tests start would inherit that and show no figure
 
+if os.environ.get("PQ_SHAKE"):  # see there what else to set
+    from pqlab.pages.shaken import install
+
+    install(int(os.environ["PQ_SHAKE"]))
+
 hypothesis.settings.register_profile("ci", derandomize=True, deadline=None, max_examples=100, print_blob=True)
 hypothesis.settings.register_profile("thorough", deadline=None, max_examples=2000, print_blob=True)
 hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))

@@ -4,18 +4,19 @@ from pq import bounds, datasets, learners, losses, sequential
 from pq.core.budget.ledger import Ledger
 from pq.core.exact import rank
 from pq.core.plan import Plan, kary_arity, plan
-from pq.core.priors.families import (
+from pq.core.priors import (
     Cauchy,
     HalfCauchy,
     Laplace,
+    LogNormal,
     Mixture,
     Normal,
+    OrderStatistic,
     PiecewiseConstant,
     Prior,
     Uniform,
     from_scipy,
 )
-from pq.core.priors.order_statistic import OrderStatistic
 from pq.core.public_fit import fit_public
 from pq.private.columns.counts import Counts
 from pq.private.columns.door import SortedColumn
@@ -31,6 +32,7 @@ __all__ = [
     "HalfCauchy",
     "Laplace",
     "Ledger",
+    "LogNormal",
     "Mixture",
     "Normal",
     "OrderStatistic",

@@ -111,7 +111,7 @@ def printed_normal(low: float, high: float) -> float:
 
 def check_normal_loss(subject: Callable[[float, float], float] | None = None) -> str:
     """The Gaussian loss has no elementary closed form, and is computed as stably as the Laplace one: against mpmath."""
-    from pq.core.priors.families import Normal
+    from pq.core.priors import Normal
 
     loss = subject or (lambda low, high: -float(Normal(0, 1).log_mass(low, high)))
     with mpmath.workdps(60):

@@ -142,8 +142,7 @@ def check_ties_many(subject: tuple[Bound, Bound] = (thm_binary, lem_empirical_qu
 
 def check_order_statistic_prior(subject: Callable[[int, int], int] = lambda n, k: n - k + 1) -> str:
     """The law of the k-th of n draws as a prior: binomial sums in fractions; a tail 1/x of one draw: x^-(n-k+1)."""
-    from pq.core.priors.families import Uniform
-    from pq.core.priors.order_statistic import OrderStatistic
+    from pq.core.priors import OrderStatistic, Uniform
 
     for n, k in ((1, 1), (4, 2), (9, 5), (20, 20)):
         prior = OrderStatistic(Uniform(0, 1), n=n, k=k)

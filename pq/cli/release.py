@@ -20,8 +20,9 @@ import click
 
 import pq
 from pq.cli import refuse
+from pq.core.priors import spelled_families, spelling
 
-FAMILIES = ("Uniform", "Cauchy", "HalfCauchy", "Laplace", "Normal")
+SPELLINGS = ", ".join(map(spelling, spelled_families().values()))
 LONGEST_CELL = (
     2**31 - 1
 )  # characters; the csv module's own limit would make a long cell an error that tells of the data
@@ -31,7 +32,7 @@ def parse_prior(text: str) -> Any:
     """The prior that a text such as `cauchy(40, 20)` or `laplace(loc=40, scale=5)` names.
 
     Parameters:
-        text: one of the families uniform, cauchy, halfcauchy, laplace, normal, in any case, with numbers as arguments.
+        text: a family whose parameters are numbers, in any case, with numbers as arguments.
 
     Raises:
         ValueError: the text is no such call, or the family refuses the numbers.
@@ -39,7 +40,7 @@ def parse_prior(text: str) -> Any:
     >>> parse_prior("cauchy(40, 20)") == pq.Cauchy(40.0, 20.0)
     True
     """
-    families = {name.lower(): name for name in FAMILIES}
+    families = spelled_families()
     try:
         call = ast.parse(text.strip(), mode="eval").body
     except (SyntaxError, ValueError, MemoryError, RecursionError):
@@ -51,7 +52,7 @@ def parse_prior(text: str) -> Any:
     positional = [_number_in(text, node) for node in call.args]
     named = {str(keyword.arg): _number_in(text, keyword.value) for keyword in call.keywords}
     try:
-        return getattr(pq, families[call.func.id.lower()])(*positional, **named)
+        return families[call.func.id.lower()](*positional, **named)
     except (TypeError, ValueError) as error:
         raise ValueError(f"prior {text!r} is refused: {error}") from None
 
@@ -138,8 +139,7 @@ def tree_options(command: Callable[..., Any]) -> Callable[..., Any]:
 @click.option("--epsilon", required=True, type=float, help="Total privacy budget of this call.")
 @click.option(
     "--prior", "priors", required=True, multiple=True, metavar="NAME(...)",
-    help="Where the values are expected, from public knowledge: uniform(low, high), cauchy(loc, scale), "
-    "halfcauchy(scale), laplace(loc, scale) or normal(loc, scale). Once for all quantiles, or once for each.",
+    help=f"Where the values are expected, from public knowledge: {SPELLINGS}. Once for all, or once for each.",
 )  # fmt: skip
 @tree_options
 @click.option("--grid", type=float, help="Release multiples of this step only; right for values that repeat.")

@@ -16,8 +16,9 @@ import numpy.typing as npt
 from pq.core.bounds.learning import pubpri_step_sizes
 from pq.core.exact import quantile_fractions
 from pq.core.learners import COCOB, OGD, Averaged
+from pq.core.learners.gradient import steady
 from pq.core.losses.laplace import laplace_interval_arrays
-from pq.core.priors.families import Laplace
+from pq.core.priors import Laplace
 
 __all__ = ["fit_public", "optimal_intervals"]
 
@@ -127,7 +128,7 @@ def _pass(learner: Averaged, drawn: tuple[FloatArray, FloatArray, FloatArray], a
     low, high, width = drawn
     for start in range(0, len(low), at_once):
         part = slice(start, start + at_once)
-        learner.update(_loss(learner.point, (low[part], high[part], width[part]))[1])
+        learner.update(steady(_loss(learner.point, (low[part], high[part], width[part]))[1]))
 
 
 def _run_cocob(
@@ -257,7 +258,8 @@ def fit_public(
     Raises ``ValueError`` or ``TypeError`` naming the argument.
 
     Guarantees: spends no privacy (the private data are not seen); expressing data, guesses and resolution in another
-    unit scales the priors and changes nothing else.
+    unit scales the priors and changes nothing else.  The learner sees gradients of twenty bits, so that the last bits
+    of exponentials and sums, in which processors differ, change fewer than one fit in ten thousand.
 
     >>> rng = np.random.default_rng(0)
     >>> x = rng.normal(50.0, 10.0, 5000).round()

@@ -21,9 +21,10 @@ def select(rows: Iterable[Mapping[str, Any]], **facts: Any) -> list[Row]:
 
 
 def mean_and_error(values: Any) -> tuple[float, float]:
-    """Mean of independent values and its standard error, NaN for a single value.
+    """Mean of independent values and its standard error, NaN for a single value, to twelve digits.
 
-    values: (n,) numbers, at least one.
+    values: (n,) numbers, at least one. Digits beyond the twelfth depend on the processor; with them a number that ends
+    in a 5, as means of few counts do, would be printed as rounded up on one and down on another.
 
     >>> mean_and_error([1, 2, 3])
     (2.0, 0.57735)
@@ -32,7 +33,7 @@ def mean_and_error(values: Any) -> tuple[float, float]:
     if array.ndim != 1 or not array.size:
         raise ValueError(f"values must be a sequence of at least one number, got shape {array.shape}")
     error = float(np.std(array, ddof=1)) / math.sqrt(array.size) if array.size > 1 else math.nan
-    return float(np.mean(array)), error
+    return float(f"{np.mean(array):.12g}"), float(f"{error:.12g}")
 
 
 def summarise(rows: Iterable[Mapping[str, Any]], by: Sequence[str], value: str) -> list[Row]:

@@ -29,7 +29,7 @@ from tqdm import tqdm
 
 import pq
 from pq.cli.release import read_column
-from pq.core.priors.families import Prior
+from pq.core.priors import Prior
 from pq.private.columns.frames import records_of
 from pq.private.mechanisms import Mechanism
 from pq.private.mechanisms.tree import Tree

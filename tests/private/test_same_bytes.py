@@ -62,18 +62,15 @@ WAYS = [
     ("pq.Uniform(0, 1)", "dict(epsilon=1, grid=0.25)"),
     ("pq.Laplace(0, 1e-3)", "dict(epsilon=1e-3, adaptation='edge')"),
 ]
-COLUMNS = ["finite", "infinite", "empty", "missing", "ties", "huge", "objects", "one"]
+COLUMNS = ["finite", "infinite", "missing", "ties", "objects"]
 
 
 @pytest.mark.parametrize(("prior", "options"), WAYS)
 def test_fresh_processes_say_the_same_of_every_column(prior: str, options: str) -> None:
-    running = [
-        subprocess.Popen(
-            [sys.executable, "-c", PROGRAM, name, prior, options], stdout=subprocess.PIPE, stderr=subprocess.PIPE
-        )
-        for name in COLUMNS
-    ]
-    said = {(*process.communicate(), process.returncode) for process in running}
+    said = set()
+    for name in COLUMNS:
+        done = subprocess.run([sys.executable, "-c", PROGRAM, name, prior, options], capture_output=True, check=False)
+        said.add((done.stdout, done.stderr, done.returncode))
     ((digest, errors, code),) = said
     assert len(digest) == 65 and errors == b"" and code == 0
 

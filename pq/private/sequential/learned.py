@@ -19,6 +19,7 @@ import numpy.typing as npt
 from pq.core.choices import OnNan
 from pq.core.exact import budget_fraction
 from pq.core.learners import COCOB, DPFTRL, private_noise_std
+from pq.core.learners.gradient import steady
 from pq.core.losses import laplace_interval_fast
 from pq.private.columns.door import sorted_values
 from pq.private.sequential.predictors import FloatArray, LaplacePredictor, PrivatePredictor, Standardise
@@ -137,7 +138,7 @@ class _CoinLearner(LinearPredictor):
 
     def _descend(self, features: npt.ArrayLike, lower: FloatArray, upper: FloatArray) -> None:
         by_map, by_phi = self.gradients(features, lower, upper)
-        self._learner.update(np.concatenate([by_map, by_phi[..., None]], axis=-1))
+        self._learner.update(steady(np.concatenate([by_map, by_phi[..., None]], axis=-1)))
 
 
 class PubProx(_CoinLearner):

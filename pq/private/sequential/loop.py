@@ -26,7 +26,7 @@ from pq.core.budget.guarantee import Guarantee, zcdp_total
 from pq.core.budget.ledger import Ledger
 from pq.core.choices import check_choice
 from pq.core.exact import Number, budget_fraction, quantile_fractions
-from pq.core.priors.families import Cauchy, Prior
+from pq.core.priors import Cauchy, Prior
 from pq.core.request import Request, distinct_priors
 from pq.private.columns.frames import records_of
 from pq.private.mechanisms import Mechanism, mechanism_for

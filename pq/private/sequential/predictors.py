@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pq.core.exact import quantile_fractions
-from pq.core.priors.families import Laplace, Mixture, Prior
+from pq.core.priors import Laplace, Mixture, Prior
 
 FloatArray = npt.NDArray[np.float64]
 
