@@ -16,7 +16,7 @@ import numpy as np
 from scipy.interpolate import PchipInterpolator
 
 from pq.core.priors import Mixture, Prior
-from pq.core.priors.families import LARGEST
+from pq.core.priors.numerics import LARGEST
 from pq.core.scores import Array
 
 LEVELS = np.arange(1, 1024) / 1024

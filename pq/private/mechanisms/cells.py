@@ -53,7 +53,7 @@ SHARE_STEP = 1000  # budgets of looks are whole thousandths
 FEWEST_CUTS, MOST_CUTS = 2, {"cuts": 5, "refined": 3}
 FIRST_CELLS, FIRST_NATS = 20, 80.0  # of the first, coarse distribution function
 # Cells for each unit of the signal, which is epsilon times the root of the number of records.
-CELLS_PER_SIGNAL = {"prior": 2.0, "place": 1.1, "cuts": 1.25, "refined": 1.25}
+CELLS_PER_SIGNAL = {"prior": 2.0, "place": 1.25, "cuts": 1.25, "refined": 1.25}
 FEWEST_USUAL, MOST_USUAL = 16, 128  # cells
 
 
@@ -129,7 +129,7 @@ def plan_cells(
     >>> from pq.core.priors import Uniform
     >>> plan = plan_cells(Request.of([0.5], epsilon=1, priors=Uniform(-10, 10), size_guess=1000))
     >>> plan.cells, [str(budget) for budget in plan.budgets]
-    (35, ['1/25', '1/25', '23/25'])
+    (40, ['1/25', '1/25', '23/25'])
     """
     check_choice(where, Where, "where")
     budget, adjacency = request.budget, request.adjacency

@@ -27,7 +27,7 @@ import numpy as np
 from pq.core.curves import LEVELS, MonotoneCurve, heavy_table, joint_support, mixed_table, prior_table
 from pq.core.noise import IntArray, Source, random_uniforms
 from pq.core.priors import Mixture, Prior
-from pq.core.priors.families import LARGEST
+from pq.core.priors.numerics import LARGEST
 from pq.core.scores import Array, Target, log_sum
 from pq.core.sensitivity import rate, sensitivity
 from pq.private.columns.cells import Points
