@@ -107,6 +107,19 @@ class Garbage(scipy.stats.rv_continuous):
         return self.rng.normal(0.0, 1.0, np.shape(q))
 
 
+class Rough(scipy.stats.rv_continuous):
+    """A density that jumps up and down between any two numbers, by a third of a nat."""
+
+    def _pdf(self, x: Any) -> Any:
+        return np.exp(-np.abs(x) + 0.3 * np.sign(np.sin(1e9 * np.asarray(x)))) / 2.0
+
+    def _cdf(self, x: Any) -> Any:
+        return scipy.stats.laplace.cdf(x)
+
+    def _ppf(self, q: Any) -> Any:
+        return scipy.stats.laplace.ppf(q)
+
+
 class Raising(scipy.stats.rv_continuous):
     """Raises beyond ten."""
 
@@ -127,6 +140,7 @@ LIARS: dict[str, Callable[[], Any]] = {
     "nowhere": lambda: Nowhere(name="nowhere")(),
     "not numbers": lambda: NotNumbers(name="nan")(),
     "garbage": lambda: Garbage(name="garbage")(),
+    "rough": lambda: Rough(name="rough")(),
     "raising": lambda: Raising(name="raising")(),
     "periodic": lambda: scipy.stats.vonmises(4.0),
     "not a number far out": lambda: scipy.stats.geninvgauss(2.3, 1.5),

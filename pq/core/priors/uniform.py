@@ -76,7 +76,7 @@ class Uniform(Prior, twin="uniform", kernel=Kernel(_mass, _machine_log_mass, _po
 
     def _row(self) -> Row | None:
         low, high = self.low, self.high
-        return (low, high) if -MODERATE < low and high < MODERATE and high - low > 1.0 / MODERATE else None
+        return (low, high) if low > -MODERATE and high < MODERATE and high - low > 1.0 / MODERATE else None
 
     def _log_mass(self, lower: Array, upper: Array) -> Array:
         return _log_mass(lower, upper, self.low, self.high)
