@@ -20,8 +20,19 @@ from click.testing import CliRunner
 import pq
 from pq.cli.release import parse_prior, release
 from pq.core.machine import keep
-from pq.core.priors import FAMILIES, Laplace, LogNormal, Normal, PiecewiseConstant, Prior, spelled_families, spelling
+from pq.core.priors import (
+    FAMILIES,
+    Laplace,
+    LogNormal,
+    Normal,
+    PiecewiseConstant,
+    Prior,
+    base,
+    spelled_families,
+    spelling,
+)
 from pq.core.priors.kernel import Kernel, kinds
+from pq.private.fast.encode import encode
 from pq.private.sequential.predictors import _trusted
 
 INF = math.inf
@@ -221,6 +232,35 @@ def test_two_families_of_one_name_are_refused() -> None:
     with pytest.raises(TypeError, match="Laplace already"):
         type("Laplace", (Prior,), parts | {"__module__": __name__}, twin=None, kernel=None)
     assert FAMILIES["Laplace"] is Laplace
+
+
+class Late:
+    """The parts of a family that answers what is no number."""
+
+    def __post_init__(self) -> None: ...
+
+    support = Laplace.support
+    _cores = Laplace._cores
+    _row = Laplace._row
+    _log_density = Laplace._log_density
+    _quantile = Laplace._quantile
+
+    def _log_mass(self, lower: Any, upper: Any) -> Any:
+        return np.where(lower > 5.0, np.nan, Laplace._log_mass(self, lower, upper))  # type: ignore[arg-type]
+
+
+def test_a_family_that_comes_late_is_left_to_the_formulas(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Machine code knows the families from before; and what a stranger's law answers counts only as a number."""
+    import pq.private.fast.laws
+
+    monkeypatch.setattr(base, "FAMILIES", dict(FAMILIES))
+    fields = {"__annotations__": {"loc": float, "scale": float}, "__module__": __name__}
+    made = type("Later", (Late, Prior), fields, twin=None, kernel=Laplace.kernel)
+    prior = dataclasses.dataclass(frozen=True)(made)(0.0, 1.0)
+    assert "Later" in base.FAMILIES and encode([prior]) is None and encode([Laplace(0, 1)]) is not None
+    assert prior.log_mass([0.0, 6.0], [1.0, 7.0])[1] == -INF
+    assert prior.log_mass(0.0, 1.0) == Laplace(0, 1).log_mass(0.0, 1.0)
+    assert np.isfinite(pq.release([1.0, 2.0, 9.0], [0.5], epsilon=1, priors=prior, mechanism="tree").values).all()
 
 
 # --- Spelling ---------------------------------------------------------------------------------------------------------
