@@ -44,7 +44,7 @@ def special() -> Any:
 
 def numbers_only(log_masses: Array) -> Array:
     """Log masses, where what is no number counts as no mass: that is fixed before any data."""
-    return np.where(log_masses <= 0.0, log_masses, np.where(log_masses > 0.0, 0.0, -np.inf))
+    return np.asarray(np.fmin(np.fmax(log_masses, -np.inf), 0.0))
 
 
 def ratio(x: Array | float, y: Array | float, scale: float) -> Array:

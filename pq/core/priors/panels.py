@@ -2,7 +2,10 @@
 
 A distribution that somebody hands over is asked at public points only, once. Whatever it answers, what comes out is a
 measure: the masses of the panels are positive numbers that are added up, and a part of a panel has the integral of the
-exponential of a polynomial that nowhere varies by more than `TALL` nats. So cutting an interval cannot change its mass.
+exponential of a polynomial. In the ellipse around the panel whose half axes add up to `REACH` of its half width that
+polynomial varies by at most `TALL` nats: Gauss's rule with twenty nodes is then right to 3e-16, for the panel and for
+each part of it (Trefethen, Approximation Theory and Approximation Practice, theorem 19.3), so that no cut changes a
+mass.
 """
 
 from __future__ import annotations
@@ -13,7 +16,9 @@ import numpy.typing as npt
 from pq.core.priors.numerics import LOG_2, Array, log_ratio, unit_rule
 
 DEGREE = 15
-TALL = 8.0  # nats by which a log density may vary on a panel: the rule of integration is then exact
+REACH, TALL = 4.0, 18.0
+_ORDERS = np.arange(1.0, DEGREE + 1.0)[:, None]
+_GROWTH = 0.5 * (REACH**_ORDERS + REACH**-_ORDERS)  # of a Chebyshev polynomial, to the edge of the ellipse
 NODES, WEIGHTS = unit_rule(20)
 BLOCK = 512  # intervals at a time: each has twenty nodes
 
@@ -34,6 +39,12 @@ def log_means(shapes: Array, start: Array | float = 0.0, width: Array | float = 
     return np.asarray(top + np.log(WEIGHTS @ np.exp(values - top)))
 
 
+def tamed(shapes: Array) -> Array:
+    """Series without the terms from the first one on with which they could vary by more than `TALL` in the ellipse."""
+    kept = np.cumsum(np.abs(shapes[1:]) * _GROWTH, axis=0) <= TALL
+    return np.concatenate([shapes[:1], np.where(kept, shapes[1:], 0.0)])
+
+
 class Panels:
     """The law with these panels.
 
@@ -43,7 +54,7 @@ class Panels:
 
     def __init__(self, edges: Array, log_masses: Array, shapes: Array) -> None:
         self.edges, self.widths = edges, np.diff(edges)
-        self.shapes = np.where(np.sum(np.abs(shapes[1:]), axis=0) <= TALL, shapes, 0.0)
+        self.shapes = tamed(shapes)
         self.shapes[0] -= log_means(self.shapes)
         self.log_masses = log_masses - np.logaddexp.reduce(log_masses)
         nothing = [-np.inf]

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pq.core.priors.numerics import LARGEST, Array, Masks
-from pq.core.priors.panels import DEGREE, TALL, Panels, log_means
+from pq.core.priors.panels import DEGREE, Panels, log_means, tamed
 
 FLOOR = 3000.0  # nats: panels with less mass by as much than the heaviest have none
 TRUSTED = -14.0  # log of the tail down to which the distribution function decides, and from which on the density
@@ -166,15 +166,16 @@ def _size(heights: Array) -> Array:
 def _fit(heights: Array, widths: Array) -> tuple[Array, Array, Array]:
     """Series through log densities or a flat one, log integrals, and how large the last coefficients are."""
     known: Masks = np.isfinite(heights)
-    shapes = np.asarray(_TO_SERIES @ np.where(known, heights, 0.0), dtype=np.float64)
-    misfit: Array = np.max(np.abs(shapes[-2:]), axis=0)
-    tall = ~known.all(axis=0) | ~(np.sum(np.abs(shapes[1:]), axis=0) <= TALL)
-    if tall.any():
-        most = np.max(np.where(known[:, tall], heights[:, tall], -np.inf), axis=0)
-        level = most + np.log(np.mean(np.where(known[:, tall], np.exp(heights[:, tall] - most), 0.0), axis=0))
-        shapes[:, tall] = 0.0
-        shapes[0, tall] = np.where(most > -np.inf, level, 0.0)
-        misfit[tall] = np.where(known[:, tall].any(axis=0), np.inf, 0.0)
+    series = np.asarray(_TO_SERIES @ np.where(known, heights, 0.0), dtype=np.float64)
+    shapes = tamed(series)
+    misfit: Array = np.maximum(np.max(np.abs(series[-2:]), axis=0), np.max(np.abs(series - shapes), axis=0))
+    flat = ~known.all(axis=0) | ((shapes[1] == 0.0) & (misfit > 0.0))
+    if flat.any():
+        most = np.max(np.where(known[:, flat], heights[:, flat], -np.inf), axis=0)
+        level = most + np.log(np.mean(np.where(known[:, flat], np.exp(heights[:, flat] - most), 0.0), axis=0))
+        shapes[:, flat] = 0.0
+        shapes[0, flat] = np.where(most > -np.inf, level, 0.0)
+        misfit[flat] = np.where(known[:, flat].any(axis=0), np.inf, 0.0)
     log_sizes = log_means(shapes) + np.log(widths)
     return shapes, np.where(known.any(axis=0), log_sizes, -np.inf), misfit
 

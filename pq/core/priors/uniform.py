@@ -9,7 +9,7 @@ import numpy as np
 
 from pq.core.priors.arguments import real
 from pq.core.priors.base import Prior, set_parameters
-from pq.core.priors.kernel import Kernel, Row, inside, moderate
+from pq.core.priors.kernel import MODERATE, Kernel, Row, inside
 from pq.core.priors.numerics import TINY, Array, between, log_ratio, numbers_only
 
 
@@ -75,8 +75,8 @@ class Uniform(Prior, twin="uniform", kernel=Kernel(_mass, _machine_log_mass, _po
         return cls(low, high) if low < high < math.inf else None
 
     def _row(self) -> Row | None:
-        width = self.high - self.low
-        return (self.low, self.high) if moderate(self.low, width) and moderate(self.high, width) else None
+        low, high = self.low, self.high
+        return (low, high) if low > -MODERATE and high < MODERATE and high - low > 1.0 / MODERATE else None
 
     def _log_mass(self, lower: Array, upper: Array) -> Array:
         return _log_mass(lower, upper, self.low, self.high)

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from pq.core.priors import Prior
 from pq.core.priors.kernel import MODERATE, kinds
 
-Rows = list[tuple[float, float, float, float]]  # kind, the family's two parameters, weight
+Rows = list[tuple[int, float, float, float]]  # kind, the family's two parameters, weight
 Tables = tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]
 
 MOST_ROWS = 16
@@ -22,11 +22,12 @@ def _rows(prior: Prior) -> Rows | None:
     if len(parts) == 1 and parts[0][1] is not prior:
         return _rows(parts[0][1])
     rows: Rows = []
+    known = kinds()
     for weight, part in parts if len(parts) <= MOST_ROWS else ():
-        kind, row = kinds().get(type(part)), part._row()
+        kind, row = known.get(type(part)), part._row()
         if kind is None or row is None:
             return None
-        rows.append((float(kind), *row, weight))
+        rows.append((kind, *row, weight))
     return rows or None
 
 
