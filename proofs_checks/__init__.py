@@ -1,2 +1,3 @@
-"""Machine checks of the paper's claims, one module for each part of the paper, with the broken variants they must
-reject."""
+"""Machine checks of the paper's claims: a folder for each section, with rows, checks and the broken variants that each
+check must reject.
+"""

@@ -1,5 +1,5 @@
 """Guarantees for trees that are better than the paper's and are not in it; each is proved by a check in
-`proofs_checks.sharper`.
+`proofs_checks.section_3_3.shares` and `dyadic`.
 
 Conventions as in `pq.core.bounds.trees`. Budgets are shares of the total for the levels 1, 2, ... of the tree; a node
 shares its level's budget equally among its mechanisms.
