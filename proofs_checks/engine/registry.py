@@ -35,14 +35,17 @@ class Check:
         return f"{self.function.__module__.removeprefix('proofs_checks.')}:{self.function.__name__}"
 
     def survivors(self) -> list[int]:
-        """Positions of the mutants that the check does not reject."""
+        """Positions of the mutants that no assertion of the check rejects; one that breaks it otherwise is not rejected."""
         alive = []
         for position, mutant in enumerate(self.rejects):
             try:
                 self.function(mutant)
             except AssertionError:
                 continue
-            alive.append(position)
+            except Exception:
+                alive.append(position)
+            else:
+                alive.append(position)
         return alive
 
 

@@ -44,7 +44,7 @@ def check_epsilon_loss(subject: Callable[[float], Any] = epsilon_loss) -> str:
 
 
 def standardised(family: str, a: Any, b: Any, theta: Any, phi: Any) -> Any:
-    """Mass of (a, b] as F(b phi - theta) - F(a phi - theta)."""
+    """Mass of (a, b] as F(b phi - theta) - F(a phi - theta) (eq:censored)."""
     distribution = {
         "Normal": mpmath.ncdf,
         "Laplace": lambda x: mpmath.exp(x) / 2 if x < 0 else 1 - mpmath.exp(-x) / 2,
@@ -57,7 +57,7 @@ def _reflected(family: str, a: Any, b: Any, theta: Any, phi: Any) -> Any:
     return standardised(family, a, b, -theta, phi)
 
 
-@check("eq:censored", rejects=[_reflected])
+@check("eq:censored", code=standardised, rejects=[_reflected])
 def check_censored(subject: Callable[..., Any] = standardised) -> str:
     """The loss is the censored-regression likelihood of one interval, and a shift of the noise's law (v = w/sigma)."""
     densities: dict[str, Callable[[Any], Any]] = {

@@ -67,7 +67,7 @@ def check_narrow_intervals(subject: Callable[[Any], Any] = lambda x: 1 / (1 + x 
 
 
 def kink(x: F) -> F:
-    """Log of a density up to its constant: two bumps that meet in a kink."""
+    """Log of a density up to its constant: two bumps that meet in a kink (thm:impossibility)."""
     return -((abs(x) - 1) ** 2)
 
 
@@ -76,7 +76,7 @@ def _cauchy_log(x: Fraction) -> Fraction:
     return F(1) / (1 + abs(x)) if abs(x) > F(1, 10) else F(0)
 
 
-@check("thm:impossibility", "thm:impossibility/log-convex-step", rejects=[lambda x: -x * x, _cauchy_log])
+@check("thm:impossibility", "thm:impossibility/log-convex-step", code=kink, rejects=[lambda x: -x * x, _cauchy_log])
 def check_kink_density(subject: Callable[[F], F] = kink) -> str:
     """Not log-concave, yet log-convex on no interval: the step "so f is strictly log-convex on [a, b]" is false."""
     assert subject(F(0)) < (subject(F(-1)) + subject(F(1))) / 2, "the density is log-concave"
