@@ -35,7 +35,7 @@ class Check:
         return f"{self.function.__module__.removeprefix('proofs_checks.')}:{self.function.__name__}"
 
     def survivors(self) -> list[int]:
-        """Positions of the mutants that no assertion of the check rejects; one that breaks it otherwise is not rejected."""
+        """Positions of the mutants that no assertion rejects, those that break the check otherwise among them."""
         alive = []
         for position, mutant in enumerate(self.rejects):
             try:

@@ -9,7 +9,7 @@ from fractions import Fraction
 import numpy as np
 import z3
 
-from pq.core.bounds import learning as bounds
+from pq import bounds
 from proofs_checks.engine.registry import check
 from proofs_checks.tools.broken import scaled
 from proofs_checks.tools.runs import prefix_nodes

@@ -11,7 +11,7 @@ import mpmath
 import sympy
 from flint import arb
 
-from pq.core.bounds import learning as bounds
+from pq import bounds
 from proofs_checks.engine.registry import check
 from proofs_checks.tools.exact import ball
 from proofs_checks.tools.gaussian import certify, corrected_multiplier, exact_delta, log_of, printed_multiplier

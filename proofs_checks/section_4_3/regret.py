@@ -12,7 +12,7 @@ import numpy as np
 import z3
 from flint import arb
 
-from pq.core.bounds import learning as bounds
+from pq import bounds
 from proofs_checks.engine.registry import check
 from proofs_checks.tools.broken import printed
 from proofs_checks.tools.gaussian import exact_delta, printed_multiplier

@@ -14,7 +14,7 @@ import numpy as np
 import z3
 from flint import arb
 
-from pq.core.bounds import learning as bounds
+from pq import bounds
 from proofs_checks.engine.registry import check
 from proofs_checks.tools.broken import printed, scaled
 from proofs_checks.tools.cases import Rows

@@ -10,7 +10,7 @@ from typing import Any
 
 from flint import arb
 
-from pq.core.bounds import learning as bounds
+from pq import bounds
 from proofs_checks.engine.registry import check
 from proofs_checks.tools.broken import printed
 from proofs_checks.tools.exact import ball

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from fractions import Fraction
 
-from pq.core.bounds import learning as bounds
+from pq import bounds
 from proofs_checks.engine.registry import check
 from proofs_checks.tools.broken import printed, scaled
 

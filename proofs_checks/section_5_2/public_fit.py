@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from flint import arb
 
-from pq.core.bounds import learning as bounds
+from pq import bounds
 from proofs_checks.engine.registry import check
 from proofs_checks.tools.broken import printed, scaled
 from proofs_checks.tools.exact import ball

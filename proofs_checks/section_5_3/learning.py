@@ -12,7 +12,7 @@ import numpy as np
 import sympy
 import z3
 
-from pq.core.bounds import learning as bounds
+from pq import bounds
 from pq.losses import laplace_interval
 from proofs_checks.engine.registry import check
 from proofs_checks.tools.gaussian import corrected_multiplier, exact_delta, printed_multiplier

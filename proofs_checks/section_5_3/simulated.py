@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from pq.core.bounds import learning as bounds
+from pq import bounds
 from pq.losses import laplace_interval
 from proofs_checks.engine.registry import check
 from proofs_checks.tools.runs import BETA, CENTRES, RUNS, Sums, passed, report_shares
