@@ -16,19 +16,41 @@ from proofs_checks.tools.cases import with_ends
 
 F = Fraction
 
-SIXTH = F(1, 6)
+HALF, EIGHTH = F(1, 2), F(1, 8)
 
 
-@check("text:piecewise-constant", "thm:quantile-regret", "thm:quantile-regret/discretisation", rejects=[F(1, 10), F(1)])
-def check_cell_deviation(subject: F = SIXTH) -> str:
-    """A V-Lipschitz density exceeds its cell mean by at most V w^2/6 in all, not V w^2; a line needs V w^2/8."""
-    x, y = sympy.symbols("x y", nonnegative=True)
-    mean_distance = sympy.integrate(x - y, (y, 0, x), (x, 0, 1)) * 2
-    assert sympy.Rational(1, 2) * mean_distance == sympy.Rational(1, 6)
+def parts_apart(chosen: Sequence[bool]) -> F:
+    """Distance (of Wasserstein, order 1) between the uniform laws on the chosen equal pieces of [0, 1] and the rest."""
+    pieces, share = len(chosen), sum(chosen)
+    total = at = F(0)  # at: the chosen law's distribution function less the other's
+    for piece in chosen:
+        after = at + (F(1, share) if piece else -F(1, pieces - share))
+        crossing = at * after < 0
+        area = (at * at + after * after) / (2 * (abs(at) + abs(after))) if crossing else abs(at + after) / 2
+        total, at = total + area / pieces, after
+    return total
+
+
+@check(
+    "text:piecewise-constant",
+    "thm:quantile-regret",
+    "thm:quantile-regret/discretisation",
+    rejects=[F(1, 10), F(99, 800), F(101, 800), F(1, 6), F(1)],
+)
+def check_cell_deviation(subject: F = EIGHTH) -> str:
+    """A V-Lipschitz density exceeds its cell mean by at most V w^2/8 in all, not V w^2, and a line needs as much.
+
+    Where it exceeds the mean, a set of length a, its mean there and its mean elsewhere differ by at most V times the
+    distance of the two laws, which is w/2 where the sets lie apart, and less where they do not.
+    """
+    x, a = sympy.symbols("x a", positive=True)
     line = sympy.integrate(x - sympy.Rational(1, 2), (x, sympy.Rational(1, 2), 1))
-    assert line == sympy.Rational(1, 8)
-    assert F(1, 8) <= subject <= F(1, 6)
-    return "discretisation constant 1 -> 1/6 (E|X-Y|/2 on a cell); 1/8 is needed by a linear density"
+    assert line == sympy.Rational(1, 8) and F(int(line.p), int(line.q)) == subject, "a line needs exactly this"
+    most = a * (1 - a) / 2  # w = V = 1: share a (1 - a) of a difference of at most 1/2
+    assert sympy.solve(sympy.diff(most, a), a) == [sympy.Rational(1, 2)] and most.subs(a, sympy.Rational(1, 2)) == line
+    for chosen in range(1, 2**9 - 1):
+        assert parts_apart([bool(chosen >> k & 1) for k in range(9)]) <= HALF, "farther apart than the cell's halves"
+    return "discretisation constant 1 -> 1/8 of V w^2 in a cell, which a linear density attains"
 
 
 def largest_ratio(prior: Sequence[F], cells: Sequence[F]) -> float:

@@ -10,6 +10,7 @@ from typing import Literal, NamedTuple
 
 from pq.core.bounds.checks import Version, check_positive, check_probability
 from pq.core.bounds.dpftrl import tree_nodes
+from pq.core.bounds.sharper_learning import lipschitz_discretisation
 
 __all__ = [
     "QuantileRegret",
@@ -95,10 +96,10 @@ def thm_quantile_regret(
     """Return the regret bound for learning piecewise-constant priors privately, with its step size.
 
     Paper: ``thm:quantile-regret``.  "paper" gives the printed bound and the printed step size, which do not belong
-    together.  "corrected" mixes the comparator just enough to be gamma-robust and is sharper in m, in three places:
-    no factor m on the discretisation, the sensitivity of ``lem_refined_sensitivity``, and strong convexity in the
-    norm sqrt(sum_i |W_i|_1^2), which puts m where the paper has m^2.  The step size is that of the regulariser
-    m <W, log W> in both versions, for the update W ~ exp(-eta g / m).
+    together.  "corrected" mixes the comparator just enough to be gamma-robust and is sharper in three places:
+    the discretisation of ``lipschitz_discretisation`` without a factor m, the sensitivity of
+    ``lem_refined_sensitivity``, and strong convexity in the norm sqrt(sum_i |W_i|_1^2), which puts m where the paper
+    has m^2.  The step size is that of the regulariser m <W, log W> in both versions, for W ~ exp(-eta g / m).
 
     Parameters: ``steps`` T; ``cells`` d >= 2; ``robustness`` gamma in (0, 1/2] or at most ``mixture``; ``quantiles``
     m; ``epsilon`` the largest budget of a mechanism; ``noise`` sigma; ``beta`` failure probability; ``mixture``
@@ -115,7 +116,8 @@ def thm_quantile_regret(
     if cells < 2:
         raise ValueError("cells must be at least 2")
     scale, m = lem_lipschitz(cells, robustness), quantiles
-    smooth = lipschitz * steps * width**3 / (robustness * cells * separation)
+    first_order = lipschitz * steps * width**3 / (robustness * cells * separation)
+    smooth = lipschitz_discretisation(steps, cells, robustness, lipschitz=lipschitz, width=width, separation=separation)
     confidence = math.sqrt(2 * math.log(steps / beta))
     if version == "paper":
         moved = min(1.0, epsilon * (2 if m > 1 else 1))
@@ -125,14 +127,14 @@ def thm_quantile_regret(
         printed = 1 + (width_term + confidence) * noise * math.sqrt(max(math.log(max(levels, 1)), 0.0)) * moved
         eta = m / scale * math.sqrt(math.log(cells) / steps / printed)
         mixing = 2 * max(robustness - mixture, 0.0) * steps * math.log(2)
-        regret = m * smooth + mixing + 2 * m * scale * math.sqrt(inside * steps * math.log(cells))
+        regret = m * first_order + mixing + 2 * m * scale * math.sqrt(inside * steps * math.log(cells))
         return QuantileRegret(regret, eta, noise)
     added = max(robustness - mixture, 0.0) / (1 - mixture) if mixture < 1 else 0.0
     moved = lem_refined_sensitivity(epsilon, cells, robustness, quantiles=m)
     gauss = math.sqrt(2 * m * math.log(2 * cells))
     slope = steps * scale * (scale + (gauss + confidence) * noise * moved * math.sqrt(steps.bit_length() - 1))
     spread = m * math.log(cells)
-    regret = smooth / 6 - steps * math.log1p(-added) + 2 * math.sqrt(spread * slope)
+    regret = smooth - steps * math.log1p(-added) + 2 * math.sqrt(spread * slope)
     return QuantileRegret(regret, m * math.sqrt(spread / slope), noise)
 
 
