@@ -1,10 +1,11 @@
 """One function for each guarantee of the paper, in its printed and its corrected form, and some that are sharper."""
 
-from pq.core.bounds import applications, dpftrl, quantiles, regret, sharper, sharper_learning, trees
+from pq.core.bounds import applications, dpftrl, quantiles, regret, rounding, sharper, sharper_learning, trees
 from pq.core.bounds.applications import *  # noqa: F403
 from pq.core.bounds.dpftrl import *  # noqa: F403
 from pq.core.bounds.quantiles import *  # noqa: F403
 from pq.core.bounds.regret import *  # noqa: F403
+from pq.core.bounds.rounding import *  # noqa: F403
 from pq.core.bounds.sharper import *  # noqa: F403
 from pq.core.bounds.sharper_learning import *  # noqa: F403
 from pq.core.bounds.trees import *  # noqa: F403
@@ -12,6 +13,7 @@ from pq.core.bounds.trees import *  # noqa: F403
 __all__ = [
     *quantiles.__all__,
     *trees.__all__,
+    *rounding.__all__,
     *sharper.__all__,
     *dpftrl.__all__,
     *regret.__all__,

@@ -13,6 +13,7 @@ from fractions import Fraction
 from typing import Literal
 
 Version = Literal["corrected", "paper"]
+Edge = Literal["none", "left", "right"]
 
 __all__ = [
     "cor_cauchy",
@@ -157,17 +158,24 @@ def cor_cauchy(
     )
 
 
-def lem_error(relative: Fraction | None = None, *, rounded: bool = True, version: Version = "corrected") -> Fraction:
+def lem_error(
+    relative: Fraction | None = None, *, edge: Edge = "none", rounded: bool = True, version: Version = "corrected"
+) -> Fraction:
     """Ranks that both inequalities of `lem:error` need beyond the weighted error of the node's edges.
 
-    relative: exact relative quantile in (0, 1), or None for all of them at once. The paper's version is 0, which is
-    right for the unrounded gap only. The corrected slack is sharp: attained for each rational `relative`, and below 2
-    always (for None the inequality with slack 2 is strict).
+    relative: exact relative quantile in (0, 1), or None for all of them at once. edge: which edge of the node is an end
+    of the data, whose quantile is 0 or 1 and whose error is 0. The paper's version is 0, which is right for the
+    unrounded gap only. The corrected slack is sharp: attained for each rational `relative`, and below 2 always (for
+    None the inequality with slack 2 is strict).
 
     >>> lem_error(Fraction(1, 2)), lem_error(Fraction(3, 8)), lem_error(Fraction(1, 8)), lem_error()
     (Fraction(1, 1), Fraction(7, 4), Fraction(7, 4), Fraction(2, 1))
+    >>> lem_error(Fraction(1, 2), edge="left"), lem_error(Fraction(1, 8), edge="right")
+    (Fraction(1, 2), Fraction(13, 8))
     """
     check_arguments(version)
+    if edge not in ("none", "left", "right"):
+        raise ValueError(f"edge must be 'none', 'left' or 'right', got {edge!r}")
     if version == "paper" or not rounded:
         return Fraction(0)
     if relative is None:
@@ -175,7 +183,8 @@ def lem_error(relative: Fraction | None = None, *, rounded: bool = True, version
     relative = Fraction(relative)
     if not 0 < relative < 1:
         raise ValueError(f"relative must be inside (0, 1), got {relative}")
-    return 2 - Fraction(2, relative.denominator)
+    shift = {"none": Fraction(1), "left": relative, "right": 1 - relative}[edge]
+    return 1 + shift - Fraction(2, relative.denominator)
 
 
 def cor_quantile(log_psi_robust: float, epsilon: float, beta: float, weight: float) -> tuple[float, float]:
