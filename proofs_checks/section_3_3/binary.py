@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 
 import sympy
 from flint import arb
 
 from pq import bounds
-from pq.bounds import fibonacci
+from pq.bounds import binary_rounding, fibonacci
 from proofs_checks.engine.registry import check
 from proofs_checks.tools.chains import Chain, corrected_binary, make_chain
 from proofs_checks.tools.exact import Algorithm, Grid, Node, Prior, ball, build, log_ball, probability
@@ -25,13 +26,16 @@ def golden(levels: int) -> arb:
     return ((1 + arb(5).sqrt()) / 2) ** levels
 
 
-@check("text:aq-bound", "thm:binary", rejects=[lambda levels: 2 * (fibonacci(levels + 1) - 1)])
+@check("text:aq-bound", "thm:binary", rejects=[binary_rounding, lambda levels: 1])
 def check_binary_floors(subject: Callable[[int], int] = lambda levels: 0) -> str:
     """Counterexample to thm:binary through the floors alone: m = 7, n = 3, uniform priors, a large epsilon."""
     z, beta = Fraction(1, 10**9), HALF
     seven = tuple(Fraction(i, 8) for i in range(1, 8))
     priors = tuple({k + Fraction(i, 8): Fraction(1, 4) for k in range(4)} for i in range(1, 8))
     algorithm, data = Algorithm(seven, priors, (z,) * 7), Grid(3)
+    restricted = replace(algorithm, adaptation="conditional")  # AQ's own: the same floors, and Psi^ near 1/4 each
+    sure = probability(restricted.law(data), lambda outputs: max(restricted.gaps(data, outputs)) >= 1)
+    assert sure > beta and 3 * log_ball(F(7 * 4) / beta) / -log_ball(z) + subject(3) < 1, "AQ's bound survives"
     claimed = golden(3) * log_ball(algorithm.inverse_psi_sum(data) / beta) / -log_ball(z) + subject(3)
     failure = probability(algorithm.law(data), lambda outputs: ball(max(algorithm.gaps(data, outputs))) > claimed)
     assert failure > beta, f"the bound survives: {float(failure)}"
@@ -79,7 +83,7 @@ def check_binary(subject: Callable[[int], arb] = corrected_binary) -> str:
     ratios = []
     for levels, bits in itertools.product(range(1, 8), (40, 4000)):
         chain = binary_chain(levels, bits)
-        slack = 2 * (fibonacci(levels + 1) - 1)
+        slack = binary_rounding(levels)
         claimed = subject(levels) * chain.log_spread(HALF) / log_ball(2) + slack
         assert ball(max(chain.errors)) < claimed, (levels, bits, chain.errors, claimed)
         if bits == 4000:
@@ -94,7 +98,7 @@ def check_binary(subject: Callable[[int], arb] = corrected_binary) -> str:
 @check("thm:binary", rejects=[lambda k: (golden(k), 0), lambda k: (corrected_binary(k), 0)])
 def check_binary_exact(subject: Callable[[int], tuple[arb, int]] | None = None) -> str:
     """The corrected theorem against exact laws for m = 3 and 7 on small data, rounding and all."""
-    rule = subject or (lambda levels: (corrected_binary(levels), 2 * (fibonacci(levels + 1) - 1)))
+    rule = subject or (lambda levels: (corrected_binary(levels), binary_rounding(levels)))
     worst = 0.0
     for levels, n, z, beta in itertools.product(
         (2, 3), (1, 2, 3, 5), (HALF, Fraction(1, 10**9)), (Fraction(1, 10), HALF)
@@ -113,7 +117,7 @@ def check_binary_exact(subject: Callable[[int], tuple[arb, int]] | None = None) 
         assert failed <= beta, (m, n, z, float(failed))
         worst = max(worst, float(failed / beta))
     return (
-        "thm:binary, corrected with 2 (F_(k+1) - 1) ranks of rounding: exact failure at most beta (largest "
+        "thm:binary, corrected with F_(k+2) - 2 ranks of rounding: exact failure at most beta (largest "
         f"ratio {worst:.3f})"
     )
 

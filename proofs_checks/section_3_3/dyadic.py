@@ -8,11 +8,13 @@ from collections.abc import Callable
 from fractions import Fraction
 
 import sympy
+import z3
 from flint import arb
 
-from pq.bounds import dyadic_constant
+from pq.bounds import dyadic_conditional, dyadic_constant, dyadic_prices, dyadic_rounding
 from proofs_checks.engine.registry import check
 from proofs_checks.tools.exact import Algorithm, Grid, ball, log_ball
+from proofs_checks.tools.solver import prove
 from proofs_checks.tools.trees import inverse_psis
 
 HALF = Fraction(1, 2)
@@ -59,25 +61,75 @@ def check_dyadic_sharp(subject: Callable[[int], float] = dyadic_constant) -> str
         ((outputs, p),) = algorithm.law(data).items()
         assert p == 1
         total = sum(inverse_psis(data, algorithm, outputs))
-        allowance = ball(Fraction(subject(levels))) * log_ball(levels * total / HALF) / log_ball(2)
+        allowance = ball(Fraction(subject(levels))) * log_ball(total / HALF) / log_ball(2)
         worst = algorithm.gaps(data, outputs)[path[-1]]
-        assert ball(worst) < allowance + arb(subject(levels - 1) if levels > 1 else 0) + 1, (levels, bits, worst)
+        assert ball(worst) < allowance + ball(Fraction(dyadic_rounding(levels))) + 1, (levels, bits, worst)
         if bits == 6400:
             assert ball(worst) > allowance * arb("0.98"), (levels, worst, allowance)
     return "B_d is attained up to 2% for d = 1..6: two thirds of the printed bound is what uniform quantiles can lose"
 
 
-@check("text:logarithmic-error", "ours:dyadic-conditional", rejects=[lambda d: float(d), lambda d: 2 * d / 3])
+@check(
+    "text:logarithmic-error",
+    "ours:dyadic-conditional",
+    code=dyadic_constant,
+    rejects=[lambda d: float(d), lambda d: 2 * d / 3],
+)
 def check_dyadic_recurrence(subject: Callable[[int], float] = dyadic_constant) -> str:
-    """B_k = 1 + (B_{k-1} + B_{k-2}) / 2 and its closed form; slack 1 a level below the root adds B_{k-1}."""
+    """B_k = 1 + (B_{k-1} + B_{k-2}) / 2, its closed form, and the sum of the weights h_j with which levels enter."""
     k = sympy.symbols("k", integer=True)
     form = 2 * k / 3 + sympy.Rational(2, 9) * (1 - sympy.Rational(-1, 2) ** k)
     step = form - (1 + (form.subs(k, k - 1) + form.subs(k, k - 2)) / 2)
     assert sympy.simplify(sympy.expand(step)) == 0
-    slack, before = Fraction(0), Fraction(0)  # at the root
+    weights = Fraction(0)
     for depth in range(1, 60):
         assert math.isclose(subject(depth), float(form.subs(k, depth)), rel_tol=1e-14)
-        assert math.isclose(float(slack), subject(depth - 1) if depth > 1 else 0.0, abs_tol=1e-9)
+        weights += Fraction(2, 3) + Fraction(-1, 2) ** (depth - 1) / 3
+        assert math.isclose(float(weights), subject(depth), rel_tol=1e-14)
         assert subject(depth) <= depth
-        before, slack = slack, 1 + (slack + before) / 2
     return "uniform quantiles, restricted priors: B_d = 2 d / 3 + 2/9 (1 - (-1/2)^d) in place of d (sympy)"
+
+
+def price(shares: list[float], depth: int, level: int) -> float:
+    """What a node at that level pays beyond B_d log(m/(beta psi)) at the worst sums of inverse inner products.
+
+    Its error is the sum of h_{k-l} log(S_l/beta_l) over the levels l <= k, at most B_k log(S) plus an entropy by Gibbs'
+    inequality, while S is at least m: the rest of B_d pays (B_d - B_k) log m.
+    """
+    weights = [2 / 3 + (-0.5) ** (level - upper) / 3 for upper in range(1, level + 1)]
+    total = math.fsum(weights)
+    entropy = math.fsum(w * (math.log(w / total) - math.log(s)) for w, s in zip(weights, shares, strict=False))
+    return entropy - (dyadic_constant(depth) - total) * math.log(2**depth - 1)
+
+
+@check(
+    "ours:dyadic-conditional",
+    code=(dyadic_prices, dyadic_conditional),
+    rejects=[
+        lambda depth: [1 / depth] * depth,
+        lambda depth: dyadic_prices(depth)[::-1],
+        lambda depth: [2 * share for share in dyadic_prices(depth)],
+        lambda depth: [share / 2 for share in dyadic_prices(depth)],
+    ],
+)
+def check_dyadic_prices(subject: Callable[[int], list[float]] = dyadic_prices) -> str:
+    """Shares of beta in proportion to h_{d-l} cost nothing, at any node and depth; equal ones cost up to log d a level.
+
+    For d > 60: B_k log(B_d/B_k) <= B_d - B_k, ratios of h are at most 2 and differ from 1 on few levels, in all by 1.1,
+    and (B_d - B_k)(log m - 1) is above that.
+    """
+    for depth in range(1, 61):
+        shares = subject(depth)
+        assert math.isclose(math.fsum(shares), 1.0), "the levels share beta"
+        for level in range(1, depth + 1):
+            if (depth, level) != (2, 1):
+                assert price(shares, depth, level) <= 1e-12, (depth, level)
+    x = z3.Real(
+        "x"
+    )  # d = 2: the root pays log(3 S_1) at most, where 3/2 log(S_1 + S_2) is allowed and S_2 is 2 or more
+    root = round(1 / subject(2)[0])
+    prove(z3.Implies(x >= 1, (root * x) * (root * x) <= (x + 2) * (x + 2) * (x + 2)), "the root of two levels")
+    spread = math.log(15 / 0.05) + 3.0
+    wanted = 2 * 4 * dyadic_constant(4) * spread + dyadic_rounding(4)
+    assert math.isclose(dyadic_conditional(-3.0, 1.0, 15, 0.05), wanted)
+    return "beta shared in proportion to h_(d-l): d B_d log(m/(beta psi)) with no price for the levels, d <= 60"

@@ -15,6 +15,7 @@ from proofs_checks.tools.neighbours import hurtful_priors, neighbours, records, 
 from proofs_checks.tools.solver import prove
 from proofs_checks.tools.trees import path_spends, printed_levels
 
+F = Fraction
 HALF = Fraction(1, 2)
 QUARTERS = (Fraction(1, 4), Fraction(1, 2), Fraction(3, 4))
 
@@ -101,6 +102,21 @@ def check_replaced_record(subject: Fraction = Fraction(3, 2)) -> str:
         f"replacing a record costs (2 d - 1) / d epsilon: exact loss {float(ratio):.4f} epsilon at d = 2, so "
         "3/2 is right and sharp"
     )
+
+
+@check(
+    "ours:replaced-record",
+    rejects=[lambda root: F(3, 2), lambda root: F(99, 100) * (2 - root), lambda root: F(101, 100) * (2 - root)],
+)
+def check_replaced_shares(subject: Callable[[Fraction], Fraction] = lambda root: 2 - root) -> str:
+    """Unequal budgets: a replaced record costs the root's share once and all the others twice, 2 - share of the root:
+    6/5 for p = 2 and d = 2, where the root has 4/5."""
+    for root, leaf in ((1, 1), (4, 1), (1, 3), (2, 1)):
+        z = F(1, 10)
+        ratio = log_ball(replaced_loss((leaf, root, leaf), z)) / (-2 * (root + leaf) * log_ball(z))
+        claimed = subject(F(root, root + leaf))
+        assert ball(claimed * F(999, 1000)) < ratio < ball(claimed * F(1001, 1000)), (root, leaf, float(ratio))
+    return "a replaced record costs 2 - (the root's share) epsilon: (2 d - 1)/d for equal budgets, 6/5 for 4/5 and 1/5"
 
 
 @check("ours:replaced-record", rejects=[(2, 2), (4, 1)])

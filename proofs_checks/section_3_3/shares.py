@@ -71,6 +71,22 @@ def binary_error(shares: Sequence[float]) -> float:
     return now
 
 
+def supremum_of_shares(depth: int) -> arb:
+    """(sum sqrt F_j)**2 / phi**d, which rises with d to its supremum."""
+    total = sum((arb(fibonacci(j)).sqrt() for j in range(1, depth + 1)), arb(0))
+    return total**2 / ((1 + arb(5).sqrt()) / 2) ** depth
+
+
+@check("ours:binary-shares", rejects=["9.6813", "9.877", "15.84"])
+def check_shares_supremum(subject: str = "9.7792") -> str:
+    """The supremum of (sum sqrt F_j)**2 / phi**d is 1/(sqrt 5 (1 - phi^(-1/2))^2) = 9.77917..., from below."""
+    values = [supremum_of_shares(depth) for depth in range(1, 200)]
+    assert all(value < arb(subject) for value in values), "exceeded"
+    assert all(one < two for one, two in itertools.pairwise(values[:60])), "rises"
+    assert values[-1] > arb(subject) * arb("0.9999"), "not the least constant"
+    return "budgets ~ sqrt(F_(d-k+1)): the constant rises to 9.77917 phi^d (256-bit balls, d < 200)"
+
+
 @check(
     "ours:binary-shares",
     code=binary_shares,
@@ -79,6 +95,9 @@ def binary_error(shares: Sequence[float]) -> float:
 def check_binary_shares(subject: Callable[[int], list[float]] = binary_shares) -> str:
     """The shares attain (sum sqrt F_j)**2, beat equal and random shares, and lose the factor log2(m + 1) for good."""
     draw = random.Random(7)
+    root = ((1 + arb(5).sqrt()) / 2).sqrt()  # sqrt F_j is sqrt(phi^j / 5^(1/2)) up to a vanishing part
+    limit = 1 / (arb(5).sqrt() * (1 - 1 / root) ** 2)
+    assert supremum_of_shares(250).overlaps(limit) or abs(supremum_of_shares(250) - limit) < 1e-15
     for depth in range(1, 40):
         shares = subject(depth)
         assert math.isclose(math.fsum(shares), 1.0)
@@ -88,13 +107,8 @@ def check_binary_shares(subject: Callable[[int], list[float]] = binary_shares) -
         for _ in range(20):
             raw = [share * math.exp(draw.gauss(0, 0.3)) for share in shares]
             assert best <= binary_error([v / math.fsum(raw) for v in raw]) * (1 + 1e-12)
-        assert best < 15.84 * ((1 + math.sqrt(5)) / 2) ** depth
-    root = ((1 + arb(5).sqrt()) / 2).sqrt()
-    limit = root**2 / arb(5).sqrt() / (1 - 1 / root) ** 2
-    assert limit < arb("15.84")
-    return (
-        "thm:binary sharpened: budgets ~ sqrt(F_(d-k+1)) give (sum sqrt F_j)^2 <= 15.84 phi^d, against d (F_(d+2) - 1)"
-    )
+        assert best < float(limit) * ((1 + math.sqrt(5)) / 2) ** depth * (1 + 1e-12)
+    return "thm:binary sharpened: budgets ~ sqrt(F_(d-k+1)) give (sum sqrt F_j)^2 < 9.7792 phi^d, for d (F_(d+2) - 1)"
 
 
 @check("ours:binary-shares", "ours:kary-shares", rejects=[lambda power: 0])

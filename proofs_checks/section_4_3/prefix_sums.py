@@ -112,7 +112,7 @@ def tree_error(steps: int, refined: bool = False) -> Fraction:
     ],
 )
 def check_square_root_error(subject: Callable[[int], Fraction] = square_root_error) -> str:
-    """From 16 steps on the square root has less mean squared error than both trees at the same privacy, for every T.
+    """From two steps on the square root has less mean squared error than both trees at the same privacy, for every T.
 
     To T = 300 by exact fractions. For T >= 64, with H = log T:
     - k c_k^2 grows, to 1 / pi (Wallis), so sum_{k<T} c_k^2 <= 1 + (1 + H) / pi, and the error is at most its square;
@@ -123,7 +123,7 @@ def check_square_root_error(subject: Callable[[int], Fraction] = square_root_err
     - a node's variance exceeds 1/2 and T.bit_length() exceeds log2 T, so both trees have an error of at least
       log2(T) log2(3T/4) / 4; in H the difference is a parabola that opens upwards, positive and growing at log 64.
     """
-    for steps in range(16, 301):
+    for steps in range(2, 301):
         error, refined = subject(steps), tree_error(steps, refined=True)
         assert error < refined < tree_error(steps), steps
         for mechanism, exact in (("square-root", error), ("tree-refined", refined), ("tree", tree_error(steps))):
@@ -142,4 +142,4 @@ def check_square_root_error(subject: Callable[[int], Fraction] = square_root_err
     gain = high * (high - (4 * third).log()) / (4 * two**2) - (1 + (1 + high) / arb.pi()) ** 2
     slope = (2 * high - (4 * third).log()) / (4 * two**2) - 2 * (1 + (1 + high) / arb.pi()) / arb.pi()
     assert gain > 0 and slope > 0 and 1 / (4 * two**2) > 1 / arb.pi() ** 2
-    return f"the square root beats both trees for every T >= 16: exactly to 300, by inequalities from {SHORT}"
+    return f"the square root beats both trees for every T >= 2: exactly to 300, by inequalities from {SHORT}"
