@@ -45,7 +45,7 @@ def outcome_of(check: Check) -> Outcome:
     return Outcome(check.key, line, passed, len(check.rejects), alive, time.perf_counter() - start)
 
 
-def checks_of(claims: dict[str, Claim]) -> list[str]:
+def checks_named(claims: dict[str, Claim]) -> list[str]:
     """Every check that a claim names, once, in the order of the registry."""
     return list(dict.fromkeys(key for claim in claims.values() for key in claim["checks"]))
 
@@ -108,7 +108,7 @@ def main(arguments: list[str] | None = None) -> int:
     }
     start = time.perf_counter()
     with ProcessPoolExecutor(options.workers) as pool:
-        outcomes = {outcome.key: outcome for outcome in pool.map(run, checks_of(claims))}
+        outcomes = {outcome.key: outcome for outcome in pool.map(run, checks_named(claims))}
     section, told = None, set[str]()
     for label, claim in sorted(claims.items(), key=lambda item: section_key(item[1]["section"])):
         if claim["section"] != section:

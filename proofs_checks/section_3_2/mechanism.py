@@ -12,6 +12,7 @@ from typing import Any
 import z3
 from flint import arb
 
+from pq.bounds import tree_zcdp
 from proofs_checks.engine.registry import check
 from proofs_checks.tools.exact import Algorithm, ball
 from proofs_checks.tools.neighbours import hurtful_priors, neighbours, records
@@ -127,7 +128,7 @@ def renyi(alpha: Fraction, epsilon: Fraction, low: Fraction) -> arb:
     return (weight * up**a + (1 - weight) * down**a).log() / (a - 1)
 
 
-@check("ours:bounded-range", rejects=[Fraction(1, 10), Fraction(1, 12)])
+@check("ours:bounded-range", code=tree_zcdp, rejects=[Fraction(1, 10), Fraction(99, 800), Fraction(101, 800)])
 def check_bounded_range_zcdp(subject: Fraction = Fraction(1, 8)) -> str:
     """Bounded range epsilon gives rho = epsilon**2 / 8: the two-point laws, and the constant is best as epsilon
     falls.
@@ -141,6 +142,9 @@ def check_bounded_range_zcdp(subject: Fraction = Fraction(1, 8)) -> str:
             assert ratio < ball(subject), (epsilon, alpha, j, ratio)
             tightest = ratio if ratio > tightest else tightest
     assert tightest > ball(Fraction(1248, 10_000))
+    assert ball(subject) < tightest * arb("1.01"), "a larger constant is not needed"
+    budgets = [0.5, 0.25, 1.0]
+    assert math.isclose(tree_zcdp(budgets), float(subject) * sum(e * e for e in budgets)), "a path adds them"
     # proof for all laws: K(a) = log E exp(a L) has K(0) = K(1) = 0 and K'' <= epsilon**2 / 4 (Popoviciu), so a (a -
     # 1) epsilon**2 / 8 - K is convex with zeros at 0 and 1. Popoviciu for a variable in [0, 1]: variance = E X^2 -
     # m^2 <= m - m^2 <= 1/4

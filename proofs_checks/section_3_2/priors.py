@@ -12,6 +12,7 @@ import sympy
 from flint import arb
 
 from pq.bounds import cor_cauchy, uniform_bound
+from pq.core.priors.families import HalfCauchy
 from proofs_checks.engine.registry import check
 from proofs_checks.tools.chains import cauchy_mass
 from proofs_checks.tools.exact import Grid, Restricted, ball, gap, mechanism
@@ -146,11 +147,47 @@ def check_tail_rates(subject: Callable[[sympy.Expr], sympy.Expr] = lambda r: r) 
     )
 
 
-@check("text:half-cauchy", rejects=[lambda mass: mass])
+def inner_separation(x: list[Fraction], rank: int) -> Fraction:
+    """Corrected: the distance from the bound to the first record counts where the target is before all records."""
+    ends = [Fraction(0), *x]
+    return min(b - a for a, b in itertools.pairwise(ends if rank == 0 else x))
+
+
+@check("text:half-cauchy", rejects=[lambda x, rank: min(b - a for a, b in itertools.pairwise(x))])
+def check_half_cauchy_first(subject: Callable[[list[Fraction], int], Fraction] = inner_separation) -> str:
+    """Rank 0: the optimal cell (0, x_1] is as short as the first record is close to the bound, for every number of
+    records, so the separation of records alone bounds no mass."""
+    for n in (2, 3, 10, 100):
+        for first in (Fraction(1, 10), Fraction(1, 10**6)):
+            x = [first] + [first + 3 * (i + 1) for i in range(n - 1)]
+            radius, width = ball(x[-1]), ball(Fraction(2))
+            for rank in (0, 1):
+                ends = [Fraction(0), *x]
+                cell = cauchy_mass(ends[rank], ends[rank + 1]) / cauchy_mass(Fraction(0), math.inf)
+                claimed = 2 * 2 * width * ball(subject(x, rank)) / arb.pi() / (width**2 + 4 * radius**2)
+                assert cell > claimed, f"n = {n}, rank {rank}: mass {float(cell):.3g}, claimed {float(claimed):.3g}"
+    return "half-Cauchy at rank 0: the distance of the first record to the bound counts, whatever n is"
+
+
+@check(
+    "text:half-cauchy",
+    code=HalfCauchy,
+    rejects=[lambda mass: mass, lambda mass: mass * arb("1.98"), lambda mass: mass * arb("2.02")],
+)
 def check_half_cauchy(subject: Callable[[arb], arb] = lambda mass: 2 * mass) -> str:
     """One-sided bounds: the half-Cauchy doubles every mass on its side, so its bound is 2 / epsilon log 2 smaller."""
-    for low, high in ((Fraction(0), Fraction(1)), (Fraction(3), Fraction(7, 2)), (Fraction(999), Fraction(1000))):
-        half = cauchy_mass(low, high) / cauchy_mass(Fraction(0), math.inf)
-        assert subject(cauchy_mass(low, high)).overlaps(half), (low, high)
-        assert half > 2 * 2 * 2 * ball(high - low) / arb.pi() / (4 + 4 * ball(high) ** 2) * (1 - arb("1e-50"))
-    return "half-Cauchy prior for one-sided data: twice the Cauchy mass, hence a bound smaller by (2 / epsilon) log 2"
+    t, s, low_, high_ = sympy.symbols("t s low high", positive=True)
+    density = 1 / (sympy.pi * s * (1 + (t / s) ** 2))
+    assert sympy.integrate(density, (t, 0, sympy.oo)) == sympy.Rational(1, 2)  # so the density doubles, everywhere
+    least = 2 * density.subs(t, high_) * (high_ - low_)  # it falls: a cell has at least its right end's density
+    claimed = 2 * 4 * s * (high_ - low_) / sympy.pi / (4 * s**2 + 4 * high_**2)  # width 2 s, doubled
+    assert sympy.simplify(least - claimed) == 0
+    draw = random.Random(8)
+    for _ in range(100):
+        low = Fraction(draw.randrange(10**4), draw.choice((1, 100)))
+        high = low + Fraction(1, draw.choice((1, 10**4)))
+        half = (ball(high).atan() - ball(low).atan()) / (arb.pi() / 2)
+        assert abs(subject(cauchy_mass(low, high)) - half) < 1e-30, (low, high)
+        package = math.exp(HalfCauchy(1.0).log_mass(float(low), float(high)))
+        assert math.isclose(package, float(half), rel_tol=1e-6), (low, high)
+    return "half-Cauchy prior for one-sided data: twice the Cauchy mass on every cell, a bound smaller by (2/eps) log 2"

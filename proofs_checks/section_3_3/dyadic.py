@@ -124,9 +124,7 @@ def check_dyadic_prices(subject: Callable[[int], list[float]] = dyadic_prices) -
         for level in range(1, depth + 1):
             if (depth, level) != (2, 1):
                 assert price(shares, depth, level) <= 1e-12, (depth, level)
-    x = z3.Real(
-        "x"
-    )  # d = 2: the root pays log(3 S_1) at most, where 3/2 log(S_1 + S_2) is allowed and S_2 is 2 or more
+    x = z3.Real("x")  # d = 2: the root pays log(3 S_1), where 3/2 log(S_1 + S_2) is allowed, S_2 at least 2
     root = round(1 / subject(2)[0])
     prove(z3.Implies(x >= 1, (root * x) * (root * x) <= (x + 2) * (x + 2) * (x + 2)), "the root of two levels")
     spread = math.log(15 / 0.05) + 3.0

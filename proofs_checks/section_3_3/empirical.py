@@ -12,6 +12,8 @@ import z3
 
 from pq.bounds import binary_depth, lem_empirical_quantiles
 from proofs_checks.engine.registry import check
+from proofs_checks.section_3_3.dyadic import conditional_chain
+from proofs_checks.tools.broken import scaled
 from proofs_checks.tools.exact import (
     INFINITY,
     Algorithm,
@@ -91,6 +93,29 @@ def check_lem_empirical_quantiles(subject: Callable[..., float] = lem_empirical_
         "lem:empirical-quantiles, corrected: exact failure probability at most beta in all cases (largest "
         f"ratio {float(worst):.3f})"
     )
+
+
+@check(
+    "lem:empirical-quantiles",
+    "text:aq-bound",
+    code=lem_empirical_quantiles,
+    rejects=[scaled(lem_empirical_quantiles, 0.5), scaled(lem_empirical_quantiles, 0.99)],
+)
+def check_empirical_leading(subject: Callable[..., float] = lem_empirical_quantiles) -> str:
+    """The leading term: chains of bad luck need all of it for one level, 3/4 for two, two thirds in the long run."""
+    shares = []
+    for levels in range(1, 7):
+        algorithm, data, _ = conditional_chain(levels, 6400)
+        ((outputs, p),) = algorithm.law(data).items()
+        assert p == 1
+        m = len(algorithm.quantiles)
+        log_psi = -float(log_ball(sum(inverse_psis(data, algorithm, outputs)) / m))
+        claimed = subject(log_psi, 2 * math.log(2) * levels, m, 1.0)
+        worst = float(max(algorithm.gaps(data, outputs)))
+        assert worst <= claimed, (levels, worst, claimed)
+        shares.append(worst / claimed)
+    assert shares[0] > 0.999 and shares[1] > 0.74 and shares[5] > 0.68, shares
+    return f"lem:empirical-quantiles: chains need {shares[0]:.3f}, {shares[1]:.2f}, ..., {shares[5]:.2f} of it"
 
 
 def paper_empirical(log_psi: float, epsilon: float, m: int, beta: float) -> float:

@@ -175,6 +175,31 @@ def check_kary_spend(subject: Callable[[int, int], Fraction] = lambda arity, lev
     )
 
 
+def _with_ranks(epsilon: arb, spread: arb) -> arb:
+    """Twice the printed bound, and the ranks of two levels of rounding."""
+    return 2 * printed_kary(7, 2) / epsilon * spread + 4
+
+
+@check("thm:kary-main", "thm:kary", rejects=[_with_ranks])
+def check_kary_twice_rounding(
+    subject: Callable[[arb, arb], arb] = lambda epsilon, spread: 2 * printed_kary(7, 2) / epsilon * spread,
+) -> str:
+    """Counterexample to twice the printed bound: m = 7, K = 4, n = 3, epsilon = 5000 claims 0.242, the gap is 1."""
+    epsilon, beta = arb(5000), HALF
+    leaf = epsilon / (4 * (ball(F(1)) + ball(F(1, 4))))  # p = 2, K = 4 and two levels: epsilon/(5 * 3) at the leaves
+    power = int((leaf / 3 * 4 / (2 * arb(10).log())).floor().unique_fmpz())
+    z = F(1, 10**power)  # a rate no larger than that of the theorem: what holds here holds with more budget
+    seven = tuple(F(i, 8) for i in range(1, 8))
+    sure = [math.floor(level * 3) + F(i, 16) for i, level in enumerate(seven, 1)]  # the optimal cells
+    priors = tuple({o: F(1)} if i != 2 else {o: HALF, o - 1: HALF} for i, o in enumerate(sure))  # 3/8 aims a rank low
+    algorithm, data = Algorithm(seven, priors, tuple(z**4 if i % 2 else z for i in range(7)), arity=4), Grid(3)
+    spread = log_ball(algorithm.inverse_psi_sum(data) / beta)
+    claimed = subject(epsilon, spread)
+    failure = probability(algorithm.law(data), lambda outputs: max(algorithm.gaps(data, outputs)) >= 1)
+    assert claimed < 1 and failure > F(999, 1000), (float(claimed), float(failure))
+    return f"twice thm:kary's bound at m = 7, K = 4, n = 3, epsilon = 5000: {float(claimed):.3f} claimed, gap 1 surely"
+
+
 @check("thm:kary-main", "thm:kary", "step:kary-display", rejects=[lambda depth: 0])
 def check_kary_rounding(subject: Callable[[int], int] = lambda depth: 4 * (2 ** (depth - 1) - 1)) -> str:
     """The display of thm:kary's proof needs the ranks that floors lose: m = n = 3, K = 3, two levels, much budget."""

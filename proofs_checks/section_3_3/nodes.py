@@ -9,7 +9,6 @@ from fractions import Fraction
 
 from pq.bounds import lem_error
 from proofs_checks.engine.registry import check
-from proofs_checks.tools.broken import SLACK_ZERO
 from proofs_checks.tools.exact import INFINITY, Grid, Points, Position, Prior, Restricted, adapt, gap, mechanism, psi
 from proofs_checks.tools.trees import node_cases
 
@@ -31,11 +30,15 @@ def _one_node(
     prior: Prior,
     edges: tuple[Position, Position],
     z: Fraction,
-    slack: Callable[[Fraction], Fraction],
+    slack: Callable[..., Fraction],
 ) -> int:
-    lo, q, hi = (quantiles[i] for i in indices)
+    levels = (Fraction(0), *quantiles, Fraction(1))
+    lo, q, hi = (levels[i + 1] for i in indices)
     relative = (q - lo) / (hi - lo)
-    error = (1 - relative) * gap(data, lo, edges[0]) + relative * gap(data, hi, edges[1]) + slack(relative)
+    end = "left" if edges[0] == -INFINITY else "right" if edges[1] == INFINITY else "none"
+    error = (1 - relative) * gap(data, lo, edges[0]) + relative * gap(data, hi, edges[1])
+    if edges != (-INFINITY, INFINITY):
+        error += slack(relative, edge=end)  # the root's target is the data's own
     view, d = Restricted(data, *edges), relative.denominator
     cases = 0
     for adaptation in ("conditional", "edge"):
@@ -59,17 +62,23 @@ def _one_node(
     "eq:empirical-probability",
     "lem:empirical",
     "lem:prior",
-    rejects=[*SLACK_ZERO, lambda relative: lem_error(relative) - 1],
+    code=lem_error,
+    rejects=[
+        lambda relative, edge: Fraction(0),
+        lambda relative, edge: lem_error(relative) - 1,
+        lambda relative, edge: lem_error(relative, edge=edge) if edge == "none" else F(0),
+    ],
 )
-def check_lem_empirical(subject: Callable[[Fraction], Fraction] = lem_error) -> str:
-    """lem:empirical and lem:prior for every node, every pair of edges, every gamma, in exact powers of z."""
+def check_lem_empirical(subject: Callable[..., Fraction] = lem_error) -> str:
+    """lem:empirical and lem:prior for every node, at the ends of the data too, every pair of edges, every gamma."""
     cases = 0
     for data, quantiles, priors, z in node_cases():
         for lo, i, hi in itertools.combinations(range(-1, len(quantiles) + 1), 3):
-            if lo >= 0 and hi < len(quantiles):
-                for low, high in edge_pairs(priors[lo], priors[hi]):
-                    if low != -INFINITY and high != INFINITY:
-                        cases += _one_node(data, quantiles, (lo, i, hi), priors[i], (low, high), z, subject)
+            lows = {} if lo < 0 else priors[lo]
+            highs = {} if hi == len(quantiles) else priors[hi]
+            for low, high in edge_pairs(lows, highs):
+                if (low == -INFINITY) == (lo < 0) and (high == INFINITY) == (hi == len(quantiles)):
+                    cases += _one_node(data, quantiles, (lo, i, hi), priors[i], (low, high), z, subject)
     return (
         f"lem:empirical and lem:prior hold with the slack of lem:error, given the edges: {cases} exact cases, "
         "both adaptations"

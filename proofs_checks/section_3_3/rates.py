@@ -9,9 +9,11 @@ from fractions import Fraction
 import sympy
 from flint import arb, fmpq
 
-from pq.bounds import fibonacci, thm_binary, thm_kary
+from pq.bounds import fibonacci, naive_multiple, thm_binary, thm_kary
 from proofs_checks.engine.registry import check
+from proofs_checks.tools.broken import scaled
 from proofs_checks.tools.chains import printed_kary
+from proofs_checks.tools.exact import Grid, Restricted, log_ball, mechanism, psi
 
 LOG2 = arb(2).log()
 
@@ -122,6 +124,28 @@ def check_binary_against_kary(subject: int = 7) -> str:
     wins = [k for k in range(1, 40) if thm_kary(-1e5, 1.0, 2**k - 1, 0.5) < thm_binary(-1e5, 1.0, 2**k - 1, 0.5)]
     assert wins == [4, *range(subject, 40)], wins
     return "corrected, the K-ary bound is the smaller one at m = 15 and for all m = 2^k - 1 from 127 on"
+
+
+@check(
+    "text:naive-baseline",
+    "text:naive-linear",
+    "text:tree-beats-naive",
+    code=naive_multiple,
+    rejects=[scaled(naive_multiple, 0.99), scaled(naive_multiple, 1.01), lambda *a: naive_multiple(*a) / a[2]],
+)
+def check_naive_exact(subject: Callable[..., float] = naive_multiple) -> str:
+    """m mechanisms at epsilon/m each: exact failure of their largest gap at most beta, and all of the bound is needed
+    where every prior has nearly all of its mass at one wrong cell."""
+    few, z, far = Fraction(1, 10**30), Fraction(1, 10), 6
+    for m in (1, 3, 10):
+        right, wrong = Fraction(1, 2), far + Fraction(1, 2)
+        prior = {right: few, wrong: 1 - few}
+        for level in (Fraction(1, 40), Fraction(1, 20)):
+            law = mechanism(Restricted(Grid(far), -math.inf, math.inf), level, prior, z)
+            inner = psi(Grid(far), level, prior, z)
+            full = subject(float(log_ball(inner)), -2 * m * math.log(z), m, float(m * law[wrong]))
+            assert far * (1 - 1e-9) <= full <= far * (1 + 1e-4), (m, full)
+    return "m independent mechanisms: (2 m/eps) log(m/(beta Psi)), the union bound is all that is lost (exact)"
 
 
 @check("text:naive-linear", rejects=[lambda m: 3 * m * math.log(m)])

@@ -12,7 +12,7 @@ import numpy as np
 import sympy
 import z3
 
-from pq.bounds import cor_quantile
+from pq.bounds import cor_quantile, lem_quantile
 from pq.core.priors.order_statistic import OrderStatistic
 from proofs_checks.engine.registry import check
 from proofs_checks.tools.cases import mix, one_quantile_cases
@@ -77,12 +77,22 @@ def check_linear(subject: Callable[[Prior, Prior, Fraction], Prior] = mix) -> st
     return "Psi is linear in the prior (exact)"
 
 
-@check("text:price-of-robustness", code=cor_quantile, rejects=[lambda weight: -math.log(1 - weight)])
+@check(
+    "text:price-of-robustness",
+    code=cor_quantile,
+    rejects=[lambda weight: -math.log(1 - weight), lambda weight: -1.01 * math.log(weight)],
+)
 def check_price_of_robustness(subject: Callable[[float], float] = lambda weight: -math.log(weight)) -> str:
     """The robust bound is exactly 2 / epsilon log(1 / lambda) above that of the robust prior alone."""
-    for weight in (0.01, 0.5, 0.99):
-        alone = cor_quantile(math.log(0.2), 1.0, 0.1, 1.0)[0]
-        assert math.isclose(cor_quantile(math.log(0.2), 1.0, 0.1, weight)[0] - alone, 2 * subject(weight), rel_tol=1e-9)
+    for data, q, _, rho, _ in mixed_cases():
+        best = psi(data, q, rho, Fraction(0))
+        for weight in (Fraction(1, 100), HALF, Fraction(99, 100)) if best and data.size else ():
+            hopeless = {(0 if math.floor(q * data.size) else data.size) + HALF: Fraction(1)}
+            mixed = psi(data, q, mix(hopeless, rho, weight), Fraction(0))  # in the limit of Psi^(q)
+            paid = cor_quantile(float(log_ball(best)), 1.0, 0.1, float(weight))[0]
+            assert math.isclose(paid, lem_quantile(float(log_ball(mixed)), 1.0, 0.1), rel_tol=1e-9), (data, q)
+            alone = lem_quantile(float(log_ball(best)), 1.0, 0.1)
+            assert math.isclose(paid - alone, 2 * subject(float(weight)), rel_tol=1e-9), (data, q, weight)
     return "the price of robustness is 2 / epsilon log(1 / lambda), exactly"
 
 

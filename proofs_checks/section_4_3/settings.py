@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Mapping
 from fractions import Fraction
@@ -21,7 +22,6 @@ F = Fraction
 @check(
     "cor:quantile-regret",
     "cor:quantile-regret/settings",
-    "cor:quantile-regret/sublinear",
     code=bounds.cor_quantile_regret,
     rejects=[printed(bounds.cor_quantile_regret)],
 )
@@ -106,3 +106,29 @@ def check_settings_in_balls(subject: Callable[[int, int], arb] = corrected_cells
     worst = (printed_cells(10**28, 10**8) * arb(10**36).sqrt()) / (arb(100) * ball(10**21))
     assert worst > 9999
     return f"cor:quantile-regret, item 2: with the printed d {float(worst):.0f} times the claim at X = 10^8 (balls)"
+
+
+@check(
+    "cor:quantile-regret/sublinear",
+    code=(bounds.thm_quantile_regret, bounds.lipschitz_cells),
+    rejects=[lambda v, lam: True, lambda v, lam: v == 0, lambda v, lam: lam > 0, lambda v, lam: False],
+)
+def check_sublinear(subject: Callable[[float, float], bool] = lambda v, lam: v == 0 and lam > 0) -> str:
+    """With d and gamma fixed the bound is sublinear only for V = 0 and lambda >= gamma; with d or gamma that move
+    with T it is for every class."""
+    common: dict[str, Any] = {"quantiles": 1, "epsilon": 1.0, "noise": 1.0, "beta": 0.1, "separation": 0.1}
+
+    def average(steps: int, d: int, gamma: float, v: float, lam: float) -> float:
+        return bounds.thm_quantile_regret(steps, d, gamma, lipschitz=v, mixture=lam, **common).regret / steps
+
+    for v, lam in itertools.product((0.0, 1.0), (0.0, 0.1)):
+        fixed = [average(10**k, 8, 0.1, v, lam) for k in (20, 30, 40)]
+        assert (fixed[2] < 1e-2 * fixed[0] or fixed[2] < 1e-9) == subject(v, lam), (v, lam, fixed)
+        moving = []
+        for k in (20, 30, 40):
+            settings = {"noise_factor": 1.0, "lipschitz": max(v, 1e-9), "width": 1.0, "separation": 0.1}
+            found = bounds.lipschitz_cells(10**k, mixture=lam, **settings)
+            gamma = min(found.robustness, lam) if lam else found.robustness
+            moving.append(average(10**k, found.cells, gamma, v, lam))
+        assert moving[2] < moving[1] < moving[0] and moving[2] < 0.1 * moving[0], (v, lam, moving)
+    return "d and gamma fixed: linear for V > 0 or lambda = 0; moved with T: sublinear for all four classes"

@@ -15,6 +15,7 @@ from flint import arb
 
 from pq import bounds
 from pq.bounds import thm_pubpri
+from pq.losses import laplace_quantiles
 from proofs_checks.engine.registry import check
 from proofs_checks.tools.exact import ball
 
@@ -31,12 +32,18 @@ def _lost_square(b: float, m: int, scale: float, psi: float) -> float:
     return 4 * b + math.log(4 * m**2 * scale**2 / psi)
 
 
-@check("thm:pubpri/lost-square", rejects=[_lost_square])
+@check(
+    "thm:pubpri/lost-square",
+    code=laplace_quantiles,
+    rejects=[_lost_square, lambda *case: 0.99 * two_losses(*case), lambda *case: 1.01 * two_losses(*case)],
+)
 def check_lost_square(subject: Callable[[float, int, float, float], float] = two_losses) -> str:
     """Two losses of at most L = 2B/sigma + log(2 m sigma_max/psi) add to 4B/sigma + log(4 m^2 sigma_max^2/psi^2)."""
-    for psi in (1e-9, 0.01, 0.5):
-        one = 2 * 10.0 + math.log(2 * 3 * 4.0 / psi)
-        assert subject(10.0, 3, 4.0, psi) >= 2 * one * (1 - 1e-12), psi
+    for m, scale, reach, psi in ((1, 4.0, 10.0, 1e-5), (3, 4.0, 10.0, 1e-6), (5, 0.5, 3.0, 1e-5)):
+        end = np.full(m, reach * scale)  # records psi apart at B, and a prior at -B, the worst for both losses
+        loss = float(laplace_quantiles(np.full(m, -reach), np.full(m, 1 / scale), end - psi, end)[0])
+        assert 2 * loss <= subject(reach, m, scale, psi) * (1 + 1e-9), (m, psi)
+        assert subject(reach, m, scale, psi) <= 2 * loss * (1 + 1e-4), "both losses can be as large at once"
     missing = 2 * (20.0 + math.log(24 / 1e-9)) - (40.0 + math.log(4 * 9 * 16 / 1e-9))
     return f"the square of psi is lost under the logarithm: short by log(1/psi) = {missing:.1f} at psi = 1e-9"
 

@@ -8,6 +8,7 @@ from fractions import Fraction
 from functools import partial
 from typing import Any
 
+import mpmath
 import numpy as np
 import sympy
 from flint import arb
@@ -16,8 +17,8 @@ from pq import bounds
 from proofs_checks.engine.registry import check
 from proofs_checks.tools.broken import printed, scaled
 from proofs_checks.tools.exact import ball
-from proofs_checks.tools.gaussian import log_of
-from proofs_checks.tools.laplace import stable_float
+from proofs_checks.tools.gaussian import corrected_multiplier, exact_delta, log_of
+from proofs_checks.tools.laplace import mpf_of, stable_float
 from proofs_checks.tools.runs import prefix_nodes
 
 F = Fraction
@@ -91,12 +92,22 @@ def noise_term(p: int, log_term: float) -> float:
     return 2 * (math.sqrt(p) + math.sqrt(2 * log_term))
 
 
-@check("thm:sequential", "thm:sequential/noise-term", rejects=[lambda p, log_term: math.sqrt(p * log_term)])
+@check(
+    "thm:sequential",
+    "thm:sequential/noise-term",
+    rejects=[
+        lambda p, log_term: math.sqrt(p * log_term),
+        lambda p, log_term: math.sqrt(p) + math.sqrt(2 * log_term),
+        lambda p, log_term: 2 * math.sqrt(p),
+    ],
+)
 def check_noise_term(subject: Callable[[int, float], float] = noise_term) -> str:
     """thm:dpftrl gives 2 (sqrt(p) + sqrt(2 log(T/b))) since signs can flip, for the printed sqrt(p log(T/b))."""
     for p in (1, 2, 10, 100):
         for log_term in (0.1, 1.0, 5.0, 20.0):
-            assert subject(p, log_term) >= 2 * (math.sqrt(p) + math.sqrt(2 * log_term)) * (1 - 1e-12), (p, log_term)
+            radius = mpmath.mpf(subject(p, log_term)) / 2  # a gradient and its opposite are twice the bound apart
+            tail = mpmath.gammainc(mpmath.mpf(p) / 2, radius**2 / 2, mpmath.inf, regularized=True)
+            assert tail <= mpmath.exp(-log_term), (p, log_term, "the noise is longer with a larger probability")
     return f"noise term at md = 1, log(T/b) = 1: {noise_term(1, 1.0):.2f} by thm:dpftrl with sensitivity 2L, printed 1"
 
 
@@ -214,7 +225,8 @@ def check_budgets(subject: tuple[Fraction, Fraction] = (F(1, 2), F(1, 2))) -> st
     shares = subject
     assert sum(shares) == 1, "the runs do not compose to the whole budget"
     for epsilon in (F(1), F(1, 3)):
-        assert all(1 / (epsilon * share) == 2 / epsilon for share in shares)
+        one, two = (1 / corrected_multiplier(mpf_of(epsilon * s), mpf_of(s) * 1e-6) ** 2 for s in shares)
+        assert exact_delta(mpf_of(epsilon), 1 / mpmath.sqrt(one + two)) <= 1e-6, "both runs together, on the curve"
     # The printed 4 + (8/eps') X is 2^2 (1 + (2/eps') X); the step sizes need 1/(1 + X/eps_1'), not eps_1'/(1 + X).
     x = F(10)
     assert 1 / (1 + x / F(1, 10)) != F(1, 10) / (1 + x)
