@@ -176,3 +176,55 @@ def check_parameter_box(subject: Callable[[float, float], bool] = lambda true, b
     assert subject(true, box), (true, box)
     assert true > box + 0.3, (true, box)
     return f"best loss over (w, sigma) {true:.3f}, over the box of (v, phi) {box:.3f}: '=' in the proof must be '<='"
+
+
+def two_runs(steps: int, m: int, d: int, box: dict[str, float], budget: tuple[float, float], beta: float) -> float:
+    """Corrected: the sum of both runs of DP-FTRL, each at half of everything that is spent, its failures too."""
+    noise = bounds.dpftrl_noise(steps, budget[0] / 2, budget[1] / 2)
+    reach, steep = box["weight_bound"] / box["scale_min"], box["data_bound"] + box["scale_max"]
+    half = (1 / box["scale_min"] - 1 / box["scale_max"]) / 2
+    slope = box["feature_bound"] * math.sqrt(d)
+    runs = ((m * d * reach**2 / 2, slope, math.sqrt(m * d)), (m * half**2 / 2, steep, math.sqrt(m)))
+    return sum(
+        bounds.thm_dpftrl(
+            steps,
+            regularizer_range=spread,
+            lipschitz=lipschitz,
+            sensitivity=2 * lipschitz,  # a record can turn a gradient round
+            gaussian_width=width,
+            noise=noise,
+            beta=beta / 2,
+        )
+        for spread, lipschitz, width in runs
+    )
+
+
+def _whole_beta(steps: int, m: int, d: int, box: Any, budget: Any, beta: float) -> float:
+    return two_runs(steps, m, d, box, budget, 2 * beta)
+
+
+def _whole_budget(steps: int, m: int, d: int, box: Any, budget: Any, beta: float) -> float:
+    return two_runs(steps, m, d, box, (2 * budget[0], 2 * budget[1]), beta)
+
+
+@check(
+    "thm:sequential",
+    "thm:pubpri/probability",
+    "thm:sequential/budgets",
+    code=(bounds.thm_sequential, bounds.thm_dpftrl, bounds.dpftrl_noise),
+    rejects=[
+        _whole_beta,
+        _whole_budget,
+        lambda *case: 0.99 * two_runs(*case),
+        lambda steps, m, d, box, *rest: two_runs(steps, m, 1, box, *rest),
+    ],
+)
+def check_sum_of_runs(subject: Callable[..., float] = two_runs) -> str:
+    """thm:sequential is the sum of thm:dpftrl for the weights and for the scales, each at half of epsilon, delta and
+    beta, with sensitivity twice the slope."""
+    box = {"feature_bound": 2.0, "weight_bound": 0.7, "data_bound": 3.0, "scale_min": 0.2, "scale_max": 1.5}
+    for steps, m, d, epsilon in ((1, 1, 1, 1.0), (100, 3, 4, 0.5), (10**6, 9, 20, 8.0)):
+        whole = bounds.thm_sequential(steps, quantiles=m, features=d, epsilon=epsilon, delta=1e-6, beta=0.1, **box)
+        parts = subject(steps, m, d, box, (epsilon, 1e-6), 0.1)
+        assert math.isclose(whole, parts, rel_tol=1e-9), (steps, m, d, whole, parts)
+    return "thm:sequential: two runs of thm:dpftrl at half of the budget and of the failure probability each"
