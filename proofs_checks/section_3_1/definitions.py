@@ -14,7 +14,12 @@ from proofs_checks.tools.exact import log_ball
 from proofs_checks.tools.neighbours import replaced_loss
 
 
-@check("def:consistency", "text:log-sum-exp", code=(cor_quantile, log_psi_harmonic), rejects=[lambda m: math.log(m)])
+@check(
+    "def:consistency",
+    "text:log-sum-exp",
+    code=(cor_quantile, log_psi_harmonic),
+    rejects=[lambda m: math.log(m), lambda m: 1e-6],
+)
 def check_consistency_zero(subject: Callable[[int], float] = lambda m: 0.0) -> str:
     """With U = -log of the harmonic mean a perfect prediction has U = 0; with the printed log-sum-exp it has log m."""
     for m in (1, 2, 7):
@@ -31,7 +36,14 @@ def check_consistency_zero(subject: Callable[[int], float] = lambda m: 0.0) -> s
     )
 
 
-@check("text:differential-privacy", rejects=[lambda adjacency: 1.0])
+@check(
+    "text:differential-privacy",
+    rejects=[
+        lambda adjacency: 1.0,
+        lambda adjacency: 1.5,
+        lambda adjacency: {"add-remove": 1.0, "replace": 1.49}[adjacency],
+    ],
+)
 def check_neighbouring(
     subject: Callable[[str], float] = lambda adjacency: {"add-remove": 1.0, "replace": 1.5}[adjacency],
 ) -> str:

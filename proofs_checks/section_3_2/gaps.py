@@ -25,7 +25,13 @@ def in_printed_interval(data: Points, k: int, o: Fraction) -> bool:
     return (k == 0 or data.values[k - 1] <= o) and (k == data.size or o < data.values[k])
 
 
-@check("text:target-interval", rejects=[in_printed_interval])
+@check(
+    "text:target-interval",
+    rejects=[
+        in_printed_interval,
+        lambda data, k, o: (k == 0 or data.values[k - 1] < o) and (k == data.size or o < data.values[k]),
+    ],
+)
 def check_target_interval(subject: Callable[[Points, int, Fraction], bool] = in_target_cell) -> str:
     """The outputs of gap zero are the cell that is open on the left and closed on the right."""
     for n, q in itertools.product(range(1, 6), GAP_SAMPLE):

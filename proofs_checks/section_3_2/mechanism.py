@@ -48,7 +48,7 @@ def check_exponential_mechanism(subject: Fraction = Fraction(2)) -> str:
     )
 
 
-@check("text:exponential-mechanism", "alg:quantiles", rejects=[lambda total: True])
+@check("text:exponential-mechanism", "alg:quantiles", rejects=[lambda total: True, lambda total: total > -1])
 def check_normalisable(subject: Callable[[Fraction], bool] = lambda total: total > 0) -> str:
     """The hypothesis that the theorem leaves out: the base measure must give a finite positive normaliser."""
     try:

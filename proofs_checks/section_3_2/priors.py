@@ -45,7 +45,7 @@ def check_uniform_first_cell(subject: Callable[[list[float], float], float] = le
     )
 
 
-@check("text:uniform-bound", rejects=[lambda rank: True])
+@check("text:uniform-bound", rejects=[lambda rank: True, lambda rank: rank >= -1])
 def check_uniform_bound(subject: Callable[[int], bool] = lambda rank: rank >= 1) -> str:
     """Psi >= psi / (b - a) for the uniform prior and all data, where floor(q n) >= 1."""
     draw = random.Random(2)
@@ -118,7 +118,9 @@ def check_log_pi(subject: Callable[[], float] = lambda: math.log(math.pi)) -> st
     return "with R = (b - a) / 2 the Cauchy bound exceeds the uniform one by exactly (2 / epsilon) log pi (sympy)"
 
 
-@check("text:uniform-wrong-interval", rejects=[lambda n, excess: excess])
+@check(
+    "text:uniform-wrong-interval", rejects=[lambda n, excess: excess, lambda n, excess: n / 2 - 1, lambda n, excess: n]
+)
 def check_uniform_wrong_interval(subject: Callable[[int, float], float] = lambda n, excess: n / 2) -> str:
     """The uniform prior on a wrong interval errs by ranks, not by R: data just outside give gap floor(q n) for sure."""
     for n, excess in itertools.product((10, 1000), (1e-9, 1.0)):
@@ -153,7 +155,10 @@ def inner_separation(x: list[Fraction], rank: int) -> Fraction:
     return min(b - a for a, b in itertools.pairwise(ends if rank == 0 else x))
 
 
-@check("text:half-cauchy", rejects=[lambda x, rank: min(b - a for a, b in itertools.pairwise(x))])
+@check(
+    "text:half-cauchy",
+    rejects=[lambda x, rank: min(b - a for a, b in itertools.pairwise(x)), lambda x, rank: x[1] - x[0]],
+)
 def check_half_cauchy_first(subject: Callable[[list[Fraction], int], Fraction] = inner_separation) -> str:
     """Rank 0: the optimal cell (0, x_1] is as short as the first record is close to the bound, for every number of
     records, so the separation of records alone bounds no mass."""

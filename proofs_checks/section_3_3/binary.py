@@ -59,7 +59,7 @@ def binary_chain(levels: int, bits: int, margin: int = 1) -> Chain:
     )
 
 
-@check("thm:binary", rejects=[corrected_binary])
+@check("thm:binary", rejects=[corrected_binary, lambda k: 1.02 * golden(k)])
 def check_binary_printed(subject: Callable[[int], arb] = golden) -> str:
     """Counterexample to thm:binary: m = 15, the constant phi**4 = 6.854 is below F_6 - 1 = 7."""
     chain = binary_chain(4, 1000, margin=4)
@@ -181,7 +181,11 @@ def check_binary_step(subject: Callable[[int], tuple[int, int]] = lambda depth: 
     )
 
 
-@check("step:binary-display", code=fibonacci, rejects=[lambda k: golden(k + 1) / arb(5).sqrt()])
+@check(
+    "step:binary-display",
+    code=fibonacci,
+    rejects=[lambda k: golden(k + 1) / arb(5).sqrt(), lambda k: golden(k + 2) / arb(5).sqrt() * arb("0.9")],
+)
 def check_binary_display(subject: Callable[[int], arb] = lambda k: golden(k + 2) / arb(5).sqrt()) -> str:
     """phi^(k+1)/sqrt 5 in the last display of thm:binary is exceeded from k = 2 on; phi^(k+2)/sqrt 5 never is."""
     beta = HALF

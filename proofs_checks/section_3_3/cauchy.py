@@ -43,7 +43,7 @@ def check_multi_cauchy_printed(subject: Callable[..., float] = paper_multi_cauch
     )
 
 
-@check("cor:multi-cauchy", rejects=[lambda z: arb(1)])
+@check("cor:multi-cauchy", rejects=[lambda z: arb(1), lambda z: 2 * z])
 def check_multi_cauchy_cells(subject: Callable[[arb], arb] = lambda z: z) -> str:
     """Psi^ of a node is at least exp(-epsilon_i / 2) times the claimed mass, leftmost cells and lone records too."""
     draw = random.Random(6)

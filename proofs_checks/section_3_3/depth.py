@@ -78,7 +78,12 @@ def check_largest_child(subject: Callable[[int, int], int] = lambda m, arity: m 
     )
 
 
-@check("text:mechanisms-per-record", "lem:empirical-quantiles", code=binary_depth, rejects=[lambda m: m.bit_length()])
+@check(
+    "text:mechanisms-per-record",
+    "lem:empirical-quantiles",
+    code=binary_depth,
+    rejects=[lambda m: m.bit_length(), lambda m: m.bit_length() + 1],
+)
 def check_printed_budget(subject: Callable[[int], int] = printed_levels) -> str:
     """ceil(log2 m): no budget at all at m = 1, and (k + 1) / k times epsilon at m = 2**k; right otherwise."""
     assert subject(1) == 0, "m = 1 has a budget"

@@ -155,7 +155,7 @@ def check_empirical_depth(subject: Callable[..., float] = paper_empirical) -> st
     "step:random-psi",
     "ours:level-split",
     "ours:dyadic-conditional",
-    rejects=[lambda levels: levels + 1],
+    rejects=[lambda levels: levels + 1, lambda levels: 2 * levels],
 )
 def check_level_split(subject: Callable[[int], int] = lambda levels: levels) -> str:
     """Ours, the repair: beta / d for each level, whose inner products are known once the levels above have run, then
@@ -203,7 +203,7 @@ def union_bound_failure(data: Grid, algorithm: Algorithm, beta: Fraction) -> Fra
     return failed
 
 
-@check("step:random-psi", rejects=[lambda beta: 1 - (1 - beta) ** 2])
+@check("step:random-psi", rejects=[lambda beta: 1 - (1 - beta) ** 2, lambda beta: beta * Fraction(3, 2)])
 def check_random_psi(subject: Callable[[Fraction], Fraction] = lambda beta: beta) -> str:
     """Counterexample to the union bound with a Psi^ that is known only at the end: failure 0.74 at beta = 1/2."""
     z, beta = Fraction(1, 1000), HALF

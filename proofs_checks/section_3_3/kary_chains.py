@@ -103,7 +103,7 @@ def chain_probability(chain: Chain) -> Fraction:
     return _descend(alone, chain.data, chain.errors)
 
 
-@check("thm:kary-main", "thm:kary", rejects=[corrected_kary])
+@check("thm:kary-main", "thm:kary", rejects=[corrected_kary, lambda m, arity: 1.5 * printed_kary(m, 2)])
 def check_kary_printed(subject: Callable[[int, int], arb] = printed_kary) -> str:
     """Counterexample to thm:kary with its budgets divided once: m = 83521, K = 17, five levels."""
     m, arity, beta = 17**4, 17, HALF
@@ -200,7 +200,7 @@ def check_kary_twice_rounding(
     return f"twice thm:kary's bound at m = 7, K = 4, n = 3, epsilon = 5000: {float(claimed):.3f} claimed, gap 1 surely"
 
 
-@check("thm:kary-main", "thm:kary", "step:kary-display", rejects=[lambda depth: 0])
+@check("thm:kary-main", "thm:kary", "step:kary-display", rejects=[lambda depth: 0, lambda depth: depth - 2])
 def check_kary_rounding(subject: Callable[[int], int] = lambda depth: 4 * (2 ** (depth - 1) - 1)) -> str:
     """The display of thm:kary's proof needs the ranks that floors lose: m = n = 3, K = 3, two levels, much budget."""
     z, beta, depth, arity = F(1, 10**20), HALF, 2, 3  # z of the child; the root has 4 times its budget, p = 2

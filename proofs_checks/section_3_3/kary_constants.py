@@ -105,7 +105,7 @@ def check_kary_last_step(subject: float = 2.0) -> str:
     )
 
 
-@check("step:kary-last", rejects=[Fraction(199, 100)])
+@check("step:kary-last", rejects=[Fraction(199, 100), Fraction(3, 2)])
 def check_kary_factor(subject: Fraction = Fraction(2)) -> str:
     """Factor 2 for all m: K - 1 < e^s and ceil(log_K(m + 1)) < s / log 2 + 1 for s = sqrt(log 2 log(m + 1)); no less
     will do.

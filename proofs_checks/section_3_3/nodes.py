@@ -88,7 +88,10 @@ def check_lem_empirical(subject: Callable[..., Fraction] = lem_error) -> str:
 @check(
     "text:outside-mass",
     "text:edge-mass",
-    rejects=[lambda mu, low, high: {o: m for o, m in mu.items() if low <= o <= high}],
+    rejects=[
+        lambda mu, low, high: {o: m for o, m in mu.items() if low <= o <= high},
+        lambda mu, low, high: adapt(mu, low, high, "edge") | {high: Fraction(1, 7)},
+    ],
 )
 def check_edge_mass(
     subject: Callable[[Prior, Position, Position], Prior] = lambda mu, low, high: adapt(mu, low, high, "edge"),
@@ -105,7 +108,7 @@ def check_edge_mass(
     )
 
 
-@check("lem:prior", rejects=[lambda depth: 1])
+@check("lem:prior", rejects=[lambda depth: 1, lambda depth: depth / 2])
 def check_lem_prior_budget(subject: Callable[[int], int] = lambda depth: depth) -> str:
     """Counterexample to lem:prior with epsilon where epsilon_i belongs: the root of a tree of two levels."""
     z = Fraction(1, 100)  # exp(-epsilon_i / 2), and exp(-epsilon / 2) is its square

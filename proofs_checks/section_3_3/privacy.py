@@ -20,7 +20,11 @@ HALF = Fraction(1, 2)
 QUARTERS = (Fraction(1, 4), Fraction(1, 2), Fraction(3, 4))
 
 
-@check("text:tree-privacy", "ours:sharp-calibration", rejects=[lambda levels: Fraction(1)])
+@check(
+    "text:tree-privacy",
+    "ours:sharp-calibration",
+    rejects=[lambda levels: Fraction(1), lambda levels: Fraction(101, 100 * levels)],
+)
 def check_tree_privacy(subject: Callable[[int], Fraction] = lambda levels: Fraction(1, levels)) -> str:
     """Algorithm 1 on the quartiles, add-remove: exact losses within epsilon, both adaptations, both calibrations."""
     z = Fraction(1, 4)  # exp(-epsilon / 4): half of the budget each level

@@ -18,7 +18,7 @@ from proofs_checks.tools.exact import Grid, Restricted, log_ball, mechanism, psi
 LOG2 = arb(2).log()
 
 
-@check("text:golden-exponent", rejects=[lambda: arb("0.7")])
+@check("text:golden-exponent", rejects=[lambda: arb("0.7"), lambda: arb("0.69"), lambda: arb("0.6942419136306273")])
 def check_golden_exponent(subject: Callable[[], arb] = lambda: arb("0.6942419136306173")) -> str:
     """phi**log2(m) = m**log2(phi), and log2(phi) = 0.694..., so 'O(m^0.7)' holds."""
     exponent = ((1 + arb(5).sqrt()) / 2).log() / LOG2
@@ -148,7 +148,7 @@ def check_naive_exact(subject: Callable[..., float] = naive_multiple) -> str:
     return "m independent mechanisms: (2 m/eps) log(m/(beta Psi)), the union bound is all that is lost (exact)"
 
 
-@check("text:naive-linear", rejects=[lambda m: 3 * m * math.log(m)])
+@check("text:naive-linear", rejects=[lambda m: 3 * m * math.log(m), lambda m: 2.5 * m * math.log(m)])
 def check_naive_growth(subject: Callable[[int], float] = lambda m: m * math.log(m)) -> str:
     """m mechanisms at epsilon / m each: the largest of their gaps grows like m log m, beyond any multiple of m.
 

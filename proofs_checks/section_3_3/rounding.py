@@ -124,7 +124,7 @@ def check_error_sharp(subject: Callable[[Fraction], Fraction] = lem_error) -> st
     return "the slack 2 - 2 / d at q~ = p / d is sharp for every d <= 11: attained by data, never exceeded"
 
 
-@check("lem:error", code=lem_error, rejects=[lambda: Fraction(-1, 100)])
+@check("lem:error", code=lem_error, rejects=[lambda: Fraction(-1, 100), lambda: Fraction(-1, 10**6)])
 def check_error_unrounded(subject: Callable[[], Fraction] = lambda: lem_error(rounded=False)) -> str:
     """lem:error for the unrounded gap: both items, item 1 outside the interval too, with no slack."""
     # u, v: weighted signed errors of the edges. y = q n. In restricted ranks the target is y + u + v, less the count
@@ -142,7 +142,7 @@ def check_error_unrounded(subject: Callable[[], Fraction] = lambda: lem_error(ro
     return "lem:error holds without slack for the unrounded gap |#{x < o} - q n|, both items, item 1 for every real o"
 
 
-@check("lem:error", rejects=[lambda t: (t, 1 - t)])
+@check("lem:error", rejects=[lambda t: (t, 1 - t), lambda t: (1 - t, 1 - t)])
 def check_error_identity(subject: Callable[..., tuple] = lambda t: (1 - t, t)) -> str:
     """The identity behind both proofs: q~ (B - A) + A - q n is the weighted sum of the signed edge errors."""
     A, B, n, lo, hi, t = sympy.symbols("A B n q_lo q_hi q_rel")
@@ -153,7 +153,7 @@ def check_error_identity(subject: Callable[..., tuple] = lambda t: (1 - t, t)) -
     return "the shift of a node's target is the weighted sum of its edges' signed errors (sympy)"
 
 
-@check("step:error-composition", rejects=[lambda q, lo, hi: 0])
+@check("step:error-composition", rejects=[lambda q, lo, hi: 0, lambda q, lo, hi: -1])
 def check_target_composition(subject: Callable[[Fraction, int, int], int] = lambda q, lo, hi: 1) -> str:
     """A step of both proofs: floor(q n) against floor(q~ (floor(q_hi n) - floor(q_lo n))) + floor(q_lo n)."""
     largest = 0
@@ -173,7 +173,14 @@ def right_gap(relative: Fraction, size: int) -> int:
     return math.ceil((1 - relative) * size)
 
 
-@check("step:error-right", rejects=[lambda q, n: math.floor((1 - q) * n)])
+@check(
+    "step:error-right",
+    rejects=[
+        lambda q, n: math.floor((1 - q) * n),
+        lambda q, n: math.ceil((1 - q) * n) + 1,
+        lambda q, n: n - math.floor(q * n) + 1,
+    ],
+)
 def check_right_of_interval(subject: Callable[[Fraction, int], int] = right_gap) -> str:
     """A step of the proof of item 1: for o beyond the right edge the gap is n - floor(q~ n)."""
     for relative, size in itertools.product(GAP_SAMPLE, range(30)):
@@ -184,7 +191,7 @@ def check_right_of_interval(subject: Callable[[Fraction, int], int] = right_gap)
     )
 
 
-@check("step:error-left", rejects=[0])
+@check("step:error-left", rejects=[0, -1])
 def check_error_left(subject: int = 1) -> str:
     """For o < a^ the proof needs floor(q~ (B - A)) <= floor(q~ B) + floor((1 - q~) A) - C + 1; without the 1 it fails.
 

@@ -96,7 +96,12 @@ def check_price_of_robustness(subject: Callable[[float], float] = lambda weight:
     return "the price of robustness is 2 / epsilon log(1 / lambda), exactly"
 
 
-@check("text:price-of-robustness", "cor:quantile", code=cor_quantile, rejects=[lambda total: math.log(total)])
+@check(
+    "text:price-of-robustness",
+    "cor:quantile",
+    code=cor_quantile,
+    rejects=[lambda total: math.log(total), lambda total: math.log(total) / 2],
+)
 def check_consistency_total_mass(subject: Callable[[Fraction], float] = lambda total: 0.0) -> str:
     """Counterexample to cor:quantile for a prediction that is no probability measure: mass 2 on the wrong cell has U
     = 0.

@@ -102,7 +102,14 @@ def gradients_before(gradients: Sequence[int], t: int) -> int:
     return sum(gradients[: t - 1])
 
 
-@check("step:dpftrl-index", rejects=[lambda gradients, t: sum(gradients[:t])])
+@check(
+    "step:dpftrl-index",
+    rejects=[
+        lambda gradients, t: sum(gradients[:t]),
+        lambda gradients, t: sum(gradients[: t + 1]),
+        lambda gradients, t: sum(gradients),
+    ],
+)
 def check_noise_index(subject: Callable[[Sequence[int], int], int] = gradients_before) -> str:
     """Without noise, g_t is the sum of the gradients before t, so that b_t = g_t - (comparison sum) must vanish."""
     gradients, seen = [1, 1, -1, 1], 0
@@ -206,7 +213,16 @@ def joint(multiplier: arb) -> arb:
     return multiplier / (1 + share**2).sqrt()
 
 
-@check("thm:dpftrl", "thm:dpftrl/privacy", "thm:sequential/privacy", rejects=[printed_noise])
+@check(
+    "thm:dpftrl",
+    "thm:dpftrl/privacy",
+    "thm:sequential/privacy",
+    rejects=[
+        printed_noise,
+        lambda epsilon, odds: corrected_noise(epsilon, odds) * arb("0.8"),
+        lambda epsilon, odds: corrected_noise(epsilon, odds) / 2,
+    ],
+)
 def check_noise(subject: Callable[[arb, arb], arb] = corrected_noise) -> str:
     """thm:dpftrl/privacy and thm:sequential/privacy at delta' = 10^-6: one run at eps' = 10, two runs at eps' = 50."""
     delta = ball(F(1, 10**6))

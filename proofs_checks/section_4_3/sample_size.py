@@ -19,7 +19,7 @@ F = Fraction
 HALF = Fraction(1, 2)
 
 
-@check("cor:quantile-regret/sample-size", rejects=[2])
+@check("cor:quantile-regret/sample-size", rejects=[2, 3, 1])
 def check_sample_size(subject: int = 4) -> str:
     """Solving (m/lambda) sqrt(V/psi) X^(1/4) T^(3/4) = alpha T gives m^4 (not m^2) over lambda^4 alpha^4."""
     m, lam, v, x, alpha = (sympy.symbols(name, positive=True) for name in ("m", "lam", "v", "x", "alpha"))
@@ -31,7 +31,11 @@ def check_sample_size(subject: int = 4) -> str:
     return "sample size for Lipschitz classes: m^4, not m^2, from its own regret; the range is log((b-a)/(lambda psi))"
 
 
-@check("cor:quantile-regret/sample-size", "cor:quantile-regret/loss-range", rejects=[lambda m: 0.0])
+@check(
+    "cor:quantile-regret/sample-size",
+    "cor:quantile-regret/loss-range",
+    rejects=[lambda m: 0.0, lambda m: 0.99 * math.log(m)],
+)
 def check_loss_range(subject: Callable[[float], float] = lambda m: math.log(m)) -> str:
     """U^(eps) lies in [log m, log m + log((b-a)/(lambda psi))] on lambda-robust priors: the range has no log m."""
     for m in (1, 3, 9):

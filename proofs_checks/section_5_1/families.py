@@ -134,7 +134,7 @@ def _arctan_between(t: F) -> tuple[F, F]:
     return t - t**3 / 3, t - t**3 / 3 + t**5 / 5
 
 
-@check("text:cauchy-certificate", "text:only-log-concave", rejects=[(1, 1, 1)])
+@check("text:cauchy-certificate", "text:only-log-concave", rejects=[(1, 1, 1), (0, 0, 0)])
 def check_cauchy_certificate(subject: tuple[int, int, int] = (1, 3, 5)) -> str:
     """Exact rational certificate that the Cauchy loss is convex neither in its location nor in its inverse scale.
 

@@ -166,7 +166,7 @@ def cauchy_worst(radius: Any, psi: Any) -> Any:
     return mpmath.log(mpmath.pi * (1 + radius**2) / psi)
 
 
-@check("thm:impossibility/item-two-hypothesis", rejects=[lambda radius, psi: radius * 1000])
+@check("thm:impossibility/item-two-hypothesis", rejects=[lambda radius, psi: radius * 1000, lambda radius, psi: radius])
 def check_missing_hypothesis(subject: Callable[[Any, Any], Any] = cauchy_worst) -> str:
     """Item 2 of the appendix is for every f; the Cauchy's log(pi (1+R^2)/psi) is below aR + log(b/psi) for large R."""
     for a in (mpmath.mpf(10) ** k for k in range(-6, 3)):

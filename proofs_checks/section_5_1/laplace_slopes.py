@@ -91,7 +91,10 @@ def extrema_at_ends(a: float, b: float) -> bool:
 
 
 @check(
-    "eq:closed-form/phi-extrema", "eq:closed-form/phi-derivative", "ours:phi-derivative", rejects=[lambda a, b: True]
+    "eq:closed-form/phi-extrema",
+    "eq:closed-form/phi-derivative",
+    "ours:phi-derivative",
+    rejects=[lambda a, b: True, lambda a, b: False, lambda a, b: a < 0 < b],
 )
 def check_phi_extrema(subject: Callable[[float, float], bool] = extrema_at_ends) -> str:
     """Where the extrema of dU/dphi over the interval are; its modulus is always largest at an end."""

@@ -34,7 +34,11 @@ def check_expectation_small(subject: Callable[[float, float], float] = lambda lo
     )
 
 
-@check("eq:expectation-bound", code=expectation_bound, rejects=[lambda log_psi, epsilon, m, n: -log_psi / epsilon])
+@check(
+    "eq:expectation-bound",
+    code=expectation_bound,
+    rejects=[lambda log_psi, epsilon, m, n: -log_psi / epsilon, lambda log_psi, epsilon, m, n: 0.0],
+)
 def check_expectation_route(subject: Callable[[float, float, int, int], float] | None = None) -> str:
     """The printed choice of beta: the explicit bound is C (log(m n / C) + U + 1), within O(C (log(epsilon m n) + U +
     1)) for C <= n.
@@ -53,7 +57,15 @@ def check_expectation_route(subject: Callable[[float, float, int, int], float] |
     )
 
 
-@check("eq:expectation-bound", code=expectation_bound, rejects=[lambda log_psi, epsilon, m, n: -log_psi / epsilon])
+@check(
+    "eq:expectation-bound",
+    code=expectation_bound,
+    rejects=[
+        lambda log_psi, epsilon, m, n: -log_psi / epsilon,
+        lambda *args, **named: 0.5 * expectation_bound(*args, **named),
+        lambda log_psi, epsilon, m, n: -2 * log_psi / epsilon,
+    ],
+)
 def check_expectation_bound(subject: Callable[..., float] = expectation_bound) -> str:
     """eq:expectation-bound, corrected, without n: against exact means for m = 1 and 3."""
     for m, n, z in itertools.product((1, 3), (1, 3, 8), (Fraction(99, 100), HALF, Fraction(1, 50))):

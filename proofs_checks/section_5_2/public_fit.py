@@ -64,7 +64,15 @@ def _rescaled(example: dict[str, Any], factor: float) -> dict[str, Any]:
     return {**example, **lengths, "density_bound": example["density_bound"] / factor}
 
 
-@check("thm:pubpri", "thm:pubpri/units", code=bounds.thm_pubpri, rejects=[printed(bounds.thm_pubpri)])
+@check(
+    "thm:pubpri",
+    "thm:pubpri/units",
+    code=bounds.thm_pubpri,
+    rejects=[
+        printed(bounds.thm_pubpri),
+        lambda *args, **named: bounds.thm_pubpri(*args, **named) * named["data_bound"],
+    ],
+)
 def check_units(subject: Callable[..., float] = bounds.thm_pubpri) -> str:
     """A loss difference has no unit, so neither may its bound: millimetres and kilometres must agree."""
     here = subject(10**6, 100, **_EXAMPLE)
@@ -75,7 +83,12 @@ def check_units(subject: Callable[..., float] = bounds.thm_pubpri) -> str:
     return f"corrected bound has no unit; printed: {paper[0]:.3g}, {paper[1]:.3g}, {paper[2]:.3g} in km, m, mm"
 
 
-@check("thm:pubpri", "thm:pubpri/rate", code=bounds.thm_pubpri, rejects=[scaled(bounds.thm_pubpri, 1e-3)])
+@check(
+    "thm:pubpri",
+    "thm:pubpri/rate",
+    code=bounds.thm_pubpri,
+    rejects=[scaled(bounds.thm_pubpri, 1e-3), scaled(bounds.thm_pubpri, 3e-3), scaled(bounds.thm_pubpri, 1e-4)],
+)
 def check_public_fit(subject: Callable[..., float] = bounds.thm_pubpri) -> str:
     """End to end on uniform data, D = D', two quantiles: excess loss of the average iterate below the bound."""
     from pq.losses import laplace_interval, laplace_quantiles
@@ -123,7 +136,10 @@ def check_public_fit(subject: Callable[..., float] = bounds.thm_pubpri) -> str:
     "thm:pubpri/step-sizes",
     "thm:pubpri/online-error",
     code=bounds.pubpri_step_sizes,
-    rejects=[printed(bounds.pubpri_step_sizes)],
+    rejects=[
+        printed(bounds.pubpri_step_sizes),
+        lambda *args, **named: bounds.pubpri_step_sizes(*args, **named)._replace(location=1.0),
+    ],
 )
 def check_descent_regret(subject: Callable[..., Any] = bounds.pubpri_step_sizes) -> str:
     """The corrected step sizes minimise D^2/(2 eta) + eta T G^2/2 for both parameters, whatever the unit."""

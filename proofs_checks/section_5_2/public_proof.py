@@ -48,7 +48,10 @@ def check_lost_square(subject: Callable[[float, int, float, float], float] = two
     return f"the square of psi is lost under the logarithm: short by log(1/psi) = {missing:.1f} at psi = 1e-9"
 
 
-@check("thm:pubpri/separation", rejects=[lambda n, psi: n * (n - 1) * psi / 2])
+@check(
+    "thm:pubpri/separation",
+    rejects=[lambda n, psi: n * (n - 1) * psi / 2, lambda n, psi: n * psi, lambda n, psi: n * (n - 1) * psi / 4],
+)
 def check_separation(subject: Callable[[int, Fraction], Fraction] = lambda n, psi: n * n * psi) -> str:
     """Pr(least separation < psi) <= kappa n^2 psi: exact for the uniform law, 1 - (1 - (n-1) psi)^n."""
     for n in range(2, 30):
@@ -65,7 +68,10 @@ def unit_free_tail(psi: Any) -> Any:
     return psi
 
 
-@check("thm:pubpri/log-integral", rejects=[lambda psi: psi * (1 + sympy.log(1 / psi))])
+@check(
+    "thm:pubpri/log-integral",
+    rejects=[lambda psi: psi * (1 + sympy.log(1 / psi)), lambda psi: 2 * psi, lambda psi: psi**2],
+)
 def check_log_integral(subject: Callable[[Any], Any] = unit_free_tail) -> str:
     """E[log(psi/y); y < psi] <= kappa n^2 psi; the printed E[log(1/y)] bound is negative beyond psi = e."""
     y, psi = sympy.symbols("y psi", positive=True)
@@ -172,7 +178,7 @@ def check_narrow(subject: int = 2) -> str:
     return "second integral of thm:pubpri: above the printed line for three laws of two uniform records (balls)"
 
 
-@check("thm:pubpri/probability", code=thm_pubpri, rejects=[0.0])
+@check("thm:pubpri/probability", code=thm_pubpri, rejects=[0.0, -0.1])
 def check_failure_probability(subject: float = 0.1) -> str:
     """thm:pubpri holds with probability 1 - beta' only: all public records may lie in the lesser part of the data."""
     records, runs, scale, left = 9, 10**6, 0.01, F(9, 10)

@@ -29,7 +29,7 @@ def no_ties(data: Sequence[int]) -> bool:
     return len(set(data)) == len(data)
 
 
-@check("text:discretisation-width", rejects=[lambda data: True])
+@check("text:discretisation-width", rejects=[lambda data: True, lambda data: len(data) > 2, lambda data: False])
 def check_discretisation_width(subject: Callable[[Sequence[int]], bool] = no_ties) -> str:
     """Data on a grid of step 1: the optimal interval is at least 1 long for every rank only if no value repeats."""
     for data in ((30, 31, 40), (1, 2, 3, 4), (7, 9), (30, 30, 30), (1, 2, 2, 3), (5, 5)):
