@@ -11,7 +11,7 @@ from typing import NamedTuple
 from pq.core.bounds.checks import check_positive, check_probability
 
 __all__ = [
-    "Cells",
+    "LipschitzSettings",
     "dpftrl_half",
     "lipschitz_cells",
     "lipschitz_discretisation",
@@ -21,7 +21,7 @@ __all__ = [
 ]
 
 
-class Cells(NamedTuple):
+class LipschitzSettings(NamedTuple):
     """Cells d and robustness gamma for a Lipschitz class, with the leading term of the regret."""
 
     cells: int
@@ -146,7 +146,7 @@ def lipschitz_cells(
     separation: float,
     quantiles: int = 1,
     mixture: float = 0.0,
-) -> Cells:
+) -> LipschitzSettings:
     """Settings and rate for V-Lipschitz priors (`cor:quantile-regret` sharpened): T**(2/3), and T**(5/6) where the
     class is not robust, for the printed T**(3/4) and T**(7/8).
 
@@ -154,7 +154,7 @@ def lipschitz_cells(
     0 for one that is not. Constants and logarithms are left out of the rate.
 
     >>> lipschitz_cells(10**12, noise_factor=1.0, lipschitz=1.0, width=1.0, separation=1.0, mixture=0.5)
-    Cells(cells=100, robustness=0.5, rate=200000000.0)
+    LipschitzSettings(cells=100, robustness=0.5, rate=200000000.0)
     """
     check_positive("corrected", steps=steps, noise_factor=noise_factor, lipschitz=lipschitz, quantiles=quantiles)
     check_positive("corrected", width=width, separation=separation)
@@ -163,5 +163,5 @@ def lipschitz_cells(
     rate = smooth ** (1 / 3) * learning ** (2 / 3)
     if mixture > 0:
         robustness = min(mixture, 0.5)
-        return Cells(cells, robustness, rate / robustness)
-    return Cells(cells, min(math.sqrt(rate / steps), 0.5), math.sqrt(rate * steps))
+        return LipschitzSettings(cells, robustness, rate / robustness)
+    return LipschitzSettings(cells, min(math.sqrt(rate / steps), 0.5), math.sqrt(rate * steps))
