@@ -51,8 +51,8 @@ def check_printed_noise_range(subject: float = 5.353) -> str:
     """Interval proof: the printed sigma is private for every delta' and every eps' <= min(2 log(1/delta'), 5.353).
 
     delta(eps) of the printed sigma rises with eps (Mills' ratio), so that the largest eps' decides.  With x =
-    sqrt(2 log(1/delta')): at eps = x^2 (for x^2 <= 5.353) and at eps = 5.353, delta(eps)/delta' - 1 is negative; beyond x = 7
-    the bound delta <= phi(r)/r with r = x - eps/(2x) settles it.
+    sqrt(2 log(1/delta')): at eps = x^2 (for x^2 <= 5.353) and at eps = 5.353, delta(eps)/delta' - 1 is negative; beyond
+    x = 7 the bound delta <= phi(r)/r with r = x - eps/(2x) settles it.
     """
 
     def cdf(y: Any) -> Any:
