@@ -12,11 +12,14 @@ import numpy as np
 import sympy
 import z3
 
+import pq
 from pq.bounds import cor_quantile, lem_quantile
 from pq.core.priors.order_statistic import OrderStatistic
+from pq.truth.evaluate import log_psi
 from proofs_checks.engine.registry import check
 from proofs_checks.tools.cases import mix, one_quantile_cases
 from proofs_checks.tools.exact import Grid, Prior, Restricted, adapt, gap, log_ball, mechanism, psi
+from proofs_checks.tools.pieces import column, spread
 from proofs_checks.tools.solver import follows
 
 F = Fraction
@@ -187,3 +190,29 @@ def check_order_statistic_prior(subject: Callable[[int, int], int] = lambda n, k
         tail = sum(sympy.binomial(n, j) * (1 - u) ** j * u ** (n - j) for j in range(k))
         assert sympy.limit(tail / u ** subject(n, k), u, 0) == math.comb(n, k - 1)
     return "order-statistic prior: pq's masses are the binomial sums; heavy tails of power 1 become power n - k + 1"
+
+
+@check(
+    "text:linear",
+    "text:hedging",
+    "cor:quantile",
+    code=(pq.Uniform.mix, log_psi),
+    rejects=[
+        lambda mu, rho, weight: mu.mix(rho, 1 - weight),
+        lambda mu, rho, weight: mu.mix(rho, weight / 2),
+        lambda mu, rho, weight: rho,
+    ],
+)
+def check_mixture_in_package(
+    subject: Callable[[Any, Any, float], Any] = lambda mu, rho, weight: mu.mix(rho, weight),
+) -> str:
+    """`mix` of the package: the inner product is the mixture of both, so at least lambda and 1 - lambda of each."""
+    cases = 0
+    for (data, q, perfect, rho, z), weight in itertools.product(mixed_cases(), (Fraction(1, 10), Fraction(3, 4))):
+        if data.size:
+            exact = (1 - weight) * psi(data, q, perfect, z) + weight * psi(data, q, rho, z)
+            mixed = subject(spread(perfect), spread(rho), float(weight))
+            found = math.exp(log_psi(column(data), q, mixed, -2 * math.log(z)))
+            assert math.isclose(found, exact, rel_tol=1e-9), (data, q, weight)
+            cases += 1
+    return f"pq's mix: Psi of the mixture is the mixture of the Psi in {cases} cases, and hedges both"

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 import pq
+from pq.core.budget.ledger import BudgetExceededError, Ledger
 from pq.truth.evaluate import log_psi
 from proofs_checks.engine.registry import check
 from proofs_checks.tools.exact import Grid, Law, Points, Prior, Restricted, log_ball, max_loss, mechanism
@@ -80,7 +81,7 @@ def check_proxy_privacy(subject: Follow = after_output) -> str:
     return "two days about different people, the second prior from the first output: exact loss at most epsilon"
 
 
-@check("text:composed-budgets", rejects=[1, 3])
+@check("text:composed-budgets", code=Ledger, rejects=[1, 3])
 def check_composed_days(subject: int = 2) -> str:
     """The same people on both days: the budgets add up, and all of the sum can be lost (exact)."""
     z = F(1, 10)
@@ -92,6 +93,10 @@ def check_composed_days(subject: int = 2) -> str:
         ratio = max(max(one[o] / two[o], two[o] / one[o]) for o in one)
         largest = max(largest, ratio)
     spent = log_ball(largest**2) / (-2 * log_ball(z))
+    ledger = Ledger(10)
+    for day in ("first", "second"):
+        ledger.spend(F(3, 10), what=day)
+    assert ledger.spent == subject * F(3, 10), "what the ledger books"
     assert spent < subject + 1e-9, float(spent)
     assert spent > subject - 0.01, float(spent)
     return f"the same people on two days: loss {float(spent):.4f} epsilon for two releases at epsilon each"
@@ -132,7 +137,18 @@ def check_optimal_interval_only(subject: Callable[[np.ndarray, float, Any], floa
     return "U^(q) of data sets with one optimal interval agrees under three priors, and changes with its ends"
 
 
-@check("text:low-privacy-regime", rejects=[lambda days: 2, lambda days: days])
+def _fits(days: int, share: Fraction) -> bool:
+    """Whether a ledger of 1 takes so many spends of a share."""
+    ledger = Ledger(1)
+    try:
+        for day in range(days):
+            ledger.spend(share, what=f"day {day}")
+    except BudgetExceededError:
+        return False
+    return True
+
+
+@check("text:low-privacy-regime", code=Ledger, rejects=[lambda days: 2, lambda days: days])
 def check_small_shares(subject: Callable[[int], int] = lambda days: 1) -> str:
     """A record in T data sets loses more than epsilon if each has 2 epsilon/T or all of it, not at epsilon/T.
 
@@ -149,6 +165,7 @@ def check_small_shares(subject: Callable[[int], int] = lambda days: 1) -> str:
                 laws.append({(o,): p for o, p in raw.items()})
             loss = max(max_loss(laws[0], laws[1]), max_loss(laws[1], laws[0])) ** days
             assert (loss <= s ** (-2 * days)) == private, (days, share)
+            assert _fits(days, F(share, days)) == private, "the ledger's own verdict"
     return "T releases at epsilon/T compose to epsilon, at 2 epsilon/T they do not: small budgets are left (exact)"
 
 

@@ -13,6 +13,7 @@ import sympy
 import z3
 
 from pq import bounds
+from pq.learners import OGD
 from pq.losses import laplace_interval
 from proofs_checks.engine.registry import check
 from proofs_checks.tools.gaussian import corrected_multiplier, exact_delta, printed_multiplier
@@ -123,7 +124,7 @@ def check_large_budgets(
     return "one step, eps' = 4 log(2/delta'): regret 1, and the printed bound tends to 0; a 1 beside the noise keeps it"
 
 
-@check("text:online-descent", code=laplace_interval, rejects=[0.05, 5.0])
+@check("text:online-descent", code=(OGD, laplace_interval), rejects=[0.05, 5.0])
 def check_online_descent(subject: float = 1.0) -> str:
     """Gradient descent on the true losses competes with the best linear map and scale: regret <= D G sqrt(T)."""
     steps, largest = 400, 0.0
@@ -134,12 +135,13 @@ def check_online_descent(subject: float = 1.0) -> str:
         rng = np.random.default_rng([149, number])
         features = rng.choice([-1.0, 1.0], (steps, 2))
         centre = centre_of(rng, features)
-        maps, phi, total = np.zeros(2), 1.25, 0.0
+        sizes = np.array([reach / slope, reach / slope, half / steep]) / math.sqrt(steps)
+        learner, total = OGD([0.0, 0.0, 1.25], step=sizes, lower=[-2, -2, 0.5], upper=[2, 2, 2]), 0.0
         for f, c in zip(features, centre, strict=True):
+            *maps, phi = learner.point
             loss, grad, grad_phi = laplace_interval(float(maps @ f), phi, c - 0.05, c + 0.05)
             total += float(loss)
-            maps = np.clip(maps - reach / (slope * math.sqrt(steps)) * grad * f, -2, 2)
-            phi = float(np.clip(phi - half / (steep * math.sqrt(steps)) * grad_phi, 0.5, 2.0))
+            learner.update([*(grad * f), grad_phi])
         best = min(
             float(np.sum(laplace_interval(features @ np.array([a, b]) * p, p, centre - 0.05, centre + 0.05)[0]))
             for a in np.linspace(-1, 1, 9)
