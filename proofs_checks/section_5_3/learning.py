@@ -18,7 +18,7 @@ from pq.losses import laplace_interval
 from proofs_checks.engine.registry import check
 from proofs_checks.tools.gaussian import corrected_multiplier, exact_delta, printed_multiplier
 from proofs_checks.tools.laplace import stable_float
-from proofs_checks.tools.runs import CENTRES
+from proofs_checks.tools.runs import CENTRES, run_arguments
 from proofs_checks.tools.solver import follows
 
 F = Fraction
@@ -182,23 +182,7 @@ def check_parameter_box(subject: Callable[[float, float], bool] = lambda true, b
 
 def two_runs(steps: int, m: int, d: int, box: dict[str, float], budget: tuple[float, float], beta: float) -> float:
     """Corrected: the sum of both runs of DP-FTRL, each at half of everything that is spent, its failures too."""
-    noise = bounds.dpftrl_noise(steps, budget[0] / 2, budget[1] / 2)
-    reach, steep = box["weight_bound"] / box["scale_min"], box["data_bound"] + box["scale_max"]
-    half = (1 / box["scale_min"] - 1 / box["scale_max"]) / 2
-    slope = box["feature_bound"] * math.sqrt(d)
-    runs = ((m * d * reach**2 / 2, slope, math.sqrt(m * d)), (m * half**2 / 2, steep, math.sqrt(m)))
-    return sum(
-        bounds.thm_dpftrl(
-            steps,
-            regularizer_range=spread,
-            lipschitz=lipschitz,
-            sensitivity=2 * lipschitz,  # a record can turn a gradient round
-            gaussian_width=width,
-            noise=noise,
-            beta=beta / 2,
-        )
-        for spread, lipschitz, width in runs
-    )
+    return sum(bounds.thm_dpftrl(steps, **known) for known in run_arguments(steps, m, d, box, budget, beta))
 
 
 def _whole_beta(steps: int, m: int, d: int, box: Any, budget: Any, beta: float) -> float:

@@ -7,6 +7,8 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
+from pq import bounds
+
 Array = np.ndarray
 
 
@@ -76,3 +78,25 @@ CENTRES: dict[
     "heavy tails": lambda rng, f: np.clip(rng.standard_cauchy(len(f)), -2.4, 2.4),
     "a break": lambda rng, f: np.where(np.arange(len(f)) < len(f) // 2, 2.0, -2.0),
 }
+
+
+def run_arguments(
+    steps: int, m: int, d: int, box: dict[str, float], budget: tuple[float, float], beta: float
+) -> list[dict[str, float]]:
+    """What thm:dpftrl is told of the two runs that learn Laplace priors from past days, for weights and for scales."""
+    noise = bounds.dpftrl_noise(steps, budget[0] / 2, budget[1] / 2)
+    reach, steep = box["weight_bound"] / box["scale_min"], box["data_bound"] + box["scale_max"]
+    half = (1 / box["scale_min"] - 1 / box["scale_max"]) / 2
+    slope = box["feature_bound"] * math.sqrt(d)
+    runs = ((m * d * reach**2 / 2, slope, math.sqrt(m * d)), (m * half**2 / 2, steep, math.sqrt(m)))
+    return [
+        {
+            "regularizer_range": spread,
+            "lipschitz": lipschitz,
+            "sensitivity": 2 * lipschitz,  # a record can turn a gradient round
+            "gaussian_width": width,
+            "noise": noise,
+            "beta": beta / 2,
+        }
+        for spread, lipschitz, width in runs
+    ]
