@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
+import tomllib
 from fractions import Fraction
 from pathlib import Path
 
@@ -11,7 +12,7 @@ import pytest
 
 from pq import bounds
 from proofs_checks.engine.claims import GRADES, VERDICTS, load_claims, load_rows
-from proofs_checks.engine.registry import Check, all_checks, name_of
+from proofs_checks.engine.registry import FOLDER, SECTIONS, Check, all_checks, check, name_of
 from proofs_checks.engine.report import outcome_of
 from proofs_checks.engine.watch import watched
 from proofs_checks.tools.exact import Grid
@@ -165,3 +166,33 @@ def test_a_check_that_never_calls_its_code_is_refused() -> None:
 def test_a_method_of_a_class_is_a_call_of_the_class() -> None:
     use = Check(lambda subject=0: str(Grid(3).below(HALF)), ("alg:quantiles",), (Grid,), (1,))
     assert watched(use) == ("0", [])
+
+
+@pytest.mark.parametrize(
+    ("labels", "rejects"), [((), [1]), (("lem:quantile",), [])], ids=["serves no row", "rejects nothing"]
+)
+def test_a_check_needs_a_row_and_a_mutant(labels: tuple[str, ...], rejects: list[int]) -> None:
+    with pytest.raises(ValueError, match="needs a row, a mutant"):
+        check(*labels, rejects=rejects)(lambda subject=0: "fine")
+
+
+def test_a_mutant_that_breaks_the_check_otherwise_is_not_rejected() -> None:
+    def divide(subject: int = 1) -> str:
+        assert 1 / subject > 0
+        return "fine"
+
+    assert Check(divide, ("lem:quantile",), (), (0, -1)).survivors() == [0]
+
+
+def test_a_failing_check_is_reported_with_its_reason() -> None:
+    def fail(subject: int = 1) -> str:
+        raise AssertionError("two is not three")
+
+    outcome = outcome_of(Check(fail, ("lem:quantile",), (), (1,)))
+    assert not outcome.passed
+    assert outcome.line == "AssertionError: two is not three"
+
+
+def test_every_section_has_rows_and_every_row_belongs_to_one() -> None:
+    assert len(SECTIONS) == 10
+    assert sum(len(tomllib.loads((FOLDER / name / "claims.toml").read_text())) for name in SECTIONS) == len(ROWS)
