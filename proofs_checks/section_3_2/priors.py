@@ -11,8 +11,8 @@ from fractions import Fraction
 import sympy
 from flint import arb
 
+from pq import HalfCauchy
 from pq.bounds import cor_cauchy, uniform_bound
-from pq.core.priors.families import HalfCauchy
 from proofs_checks.engine.registry import check
 from proofs_checks.tools.chains import cauchy_mass
 from proofs_checks.tools.exact import Grid, Restricted, ball, gap, mechanism

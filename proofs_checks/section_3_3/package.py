@@ -11,7 +11,6 @@ from typing import Any
 
 from pq.bounds import lem_empirical, lem_error, lem_prior
 from pq.core.plan import plan
-from pq.private.mechanisms.exponential import Law
 from pq.private.release import release
 from pq.truth.density import log_density
 from proofs_checks.engine.registry import check
@@ -80,7 +79,7 @@ def _unsorted(x: Any, values: Any, quantiles: Any, **named: Any) -> float:
     "text:outside-mass",
     "text:edge-mass",
     "step:multiple-linearity",
-    code=(log_density, Law),
+    code=log_density,
     rejects=[_other(calibration="sharp"), _other(adaptation="conditional"), _other(adaptation="edge"), _unsorted],
 )
 def check_law_in_package(subject: Callable[..., float] = log_density) -> str:

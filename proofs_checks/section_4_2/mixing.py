@@ -13,8 +13,8 @@ import sympy
 import z3
 
 import pq
+from pq import OrderStatistic
 from pq.bounds import cor_quantile, lem_quantile
-from pq.core.priors.order_statistic import OrderStatistic
 from pq.truth.evaluate import log_psi
 from proofs_checks.engine.registry import check
 from proofs_checks.tools.cases import mix, one_quantile_cases
@@ -178,8 +178,7 @@ def check_restricted_linearity(subject: str = "edge") -> str:
 @check("text:order-statistic-prior", code=OrderStatistic, rejects=[lambda n, k: n - k, lambda n, k: k])
 def check_order_statistic_prior(subject: Callable[[int, int], int] = lambda n, k: n - k + 1) -> str:
     """The law of the k-th of n draws as a prior: binomial sums in fractions; a tail 1/x of one draw: x^-(n-k+1)."""
-    from pq.core.priors.families import Uniform
-    from pq.core.priors.order_statistic import OrderStatistic
+    from pq import OrderStatistic, Uniform
 
     for n, k in ((1, 1), (4, 2), (9, 5), (20, 20)):
         prior = OrderStatistic(Uniform(0, 1), n=n, k=k)

@@ -167,7 +167,7 @@ def printed_normal(low: float, high: float) -> float:
 @check("eq:closed-form/stable", rejects=[printed_normal])
 def check_normal_loss(subject: Callable[[float, float], float] | None = None) -> str:
     """The Gaussian loss has no elementary closed form, and is computed as stably as the Laplace one: against mpmath."""
-    from pq.core.priors.families import Normal
+    from pq import Normal
 
     loss = subject or (lambda low, high: -float(Normal(0, 1).log_mass(low, high)))
     with mpmath.workdps(60):

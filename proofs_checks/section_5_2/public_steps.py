@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from pq.core.priors.families import Uniform
+from pq import Uniform
 from proofs_checks.engine.registry import check
 from proofs_checks.tools.laplace import stable_float
 

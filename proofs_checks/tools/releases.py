@@ -75,6 +75,6 @@ def outer(x: np.ndarray, centre: float = 0.0) -> float:
 
 
 @functools.cache
-def known_log_psi(column: bytes, prior: pq.core.priors.families.Prior, epsilon: float | None, q: float = 0.3) -> float:
+def known_log_psi(column: bytes, prior: Any, epsilon: float | None, q: float = 0.3) -> float:
     """log Psi of a column, once."""
     return pq.log_psi(np.frombuffer(column), q, prior, epsilon)
