@@ -397,7 +397,6 @@ title = "First"
 paper = "A gap is small."
 verdict = "holds"
 grade = "proved"
-code = ["pq.plan"]
 ["thm:two"]
 title = "Second"
 paper = "A sum is large."
@@ -409,8 +408,8 @@ counterexample = "m = 1"
 
 @pytest.fixture
 def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    (tmp_path / "proofs_checks").mkdir()
-    (tmp_path / "proofs_checks" / "claims.toml").write_text(CLAIMS, encoding="utf-8")
+    (tmp_path / "proofs_checks" / "section_1").mkdir(parents=True)
+    (tmp_path / "proofs_checks" / "section_1" / "claims.toml").write_text(CLAIMS, encoding="utf-8")
     monkeypatch.setattr(cli_claims, "project_folder", lambda: tmp_path)
     return tmp_path
 
@@ -441,7 +440,7 @@ def test_a_claim_is_shown_in_full() -> None:
 
 
 def test_absent_or_broken_claims_are_an_error(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (checkout / "proofs_checks" / "claims.toml").write_text("[", encoding="utf-8")
+    (checkout / "proofs_checks" / "section_1" / "claims.toml").write_text("[", encoding="utf-8")
     assert "not valid TOML" in pq_command("claims").output
     monkeypatch.setattr(cli_claims, "project_folder", lambda: None)
     answer = pq_command("claims")
