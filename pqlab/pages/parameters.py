@@ -218,11 +218,21 @@ def _read(text: str, shape: Shape) -> Any:
     if "float" in shape.scalars and word.lstrip("+-") == "inf":
         return float(word)
     try:
-        return ast.literal_eval(word)
-    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        value = ast.literal_eval(word)
+    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
         if "str" in shape.scalars:
             return text
         raise ParameterError(f"{text!r} cannot be read as that") from None
+    if _overflows(value):
+        raise ParameterError(f"{text!r} is beyond the range of a float")
+    return value
+
+
+def _overflows(value: Any) -> bool:
+    """Whether a literal, which cannot say infinity, holds a number that became it."""
+    if isinstance(value, (list, tuple)):
+        return any(map(_overflows, value))
+    return isinstance(value, float) and math.isinf(value)
 
 
 def _fit(value: Any, shape: Shape) -> Any:

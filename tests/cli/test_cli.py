@@ -97,6 +97,9 @@ REFUSALS = {
     "an expression": (["-p", "epsilon", "__import__('os').getpid()"], "parameter 'epsilon' takes float"),
     "None for a float": (["-p", "epsilon", "None"], "parameter 'epsilon' takes float"),
     "an int beyond floats": (["-p", "epsilon", "1" + "0" * 400], "beyond the range of a float"),
+    "a float beyond floats": (["-p", "epsilon", "1e400"], "beyond the range of a float"),
+    "one in a list": (["-p", "quantiles", "[1e400, 0.1]"], "beyond the range of a float"),
+    "a sum of lists": (["-p", "quantiles", "[1] + 1"], "parameter 'quantiles' takes list of float"),
     "a float for an int": (["-p", "rounds", "2.0"], "parameter 'rounds' takes int"),
     "a bool for an int": (["-p", "rounds", "True"], "parameter 'rounds' takes int"),
     "an int for a bool": (["-p", "fast", "0"], "parameter 'fast' takes bool"),
@@ -173,7 +176,7 @@ def test_a_run_gets_typed_values_and_keeps_earlier_runs(page: Path) -> None:
         "grid": "0.5",
     }
     given = [word for pair in pairs.items() for word in ("-p", *pair)]
-    answer = pq_command("run", "07_small", *given, "--profile", "paper", "-o", "elsewhere")
+    answer = pq_command("run", "07_small.md", *given, "--profile", "paper", "-o", "elsewhere")
     assert answer.exit_code == 0, answer.output
     shown = repr((2.0, [0.1, 1.0], (4,), 3, True, 'it\'s "so"', "paper", 0.5))
     run = page.parent / "elsewhere" / "07_small-002"
@@ -205,18 +208,24 @@ def test_a_run_without_its_figure_is_no_success(page: Path) -> None:
     assert "tagged 'figure' and drew none" in answer.output
 
 
-def test_a_notebook_is_found_from_any_folder(page: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    course = page.parent / "notebooks"
-    course.mkdir()
-    (course / "00_first.md").write_text(page.read_text(encoding="utf-8"), encoding="utf-8")
-    (course / "00_first.ipynb").write_text("{}", encoding="utf-8")
-    deep = page.parent / "a" / "b"
-    deep.mkdir(parents=True)
-    monkeypatch.chdir(deep)
-    for name in ("00_first", "00_first.md", "notebooks/00_first.md", str(course / "00_first")):
-        assert cli_run.find(name).resolve() == course / "00_first.md"
-    with pytest.raises(notebook.NotebookError, match="there are: 00_first"):
-        cli_run.find("01_second")
+def test_a_page_of_the_project_is_found_from_any_folder(page: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By its bare name, and never one that somebody has put into the current folder or above it."""
+    text, project, planted = (
+        page.read_text(encoding="utf-8"),
+        page.parent / "project",
+        page.parent / "here" / "notebooks",
+    )
+    for folder, name in ((project / "notebooks", "00_first"), (planted, "00_first"), (planted, "01_planted")):
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / f"{name}.md").write_text(text, encoding="utf-8")
+    (planted / "deep").mkdir()
+    monkeypatch.chdir(planted / "deep")
+    monkeypatch.setattr(cli_run, "project_folder", lambda: project)
+    assert cli_run.find("00_first") == project / "notebooks" / "00_first.md"
+    assert cli_run.find("../00_first.md").resolve() == planted / "00_first.md"
+    for name, complaint in (("01_planted", "there are: 00_first"), ("0_first", "did you mean 00_first?")):
+        with pytest.raises(notebook.NotebookError, match=complaint.replace("?", r"\?")):
+            cli_run.find(name)
 
 
 literals = st.recursive(
@@ -402,8 +411,7 @@ counterexample = "m = 1"
 def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "proofs_checks").mkdir()
     (tmp_path / "proofs_checks" / "claims.toml").write_text(CLAIMS, encoding="utf-8")
-    (tmp_path / "inner").mkdir()
-    monkeypatch.chdir(tmp_path / "inner")
+    monkeypatch.setattr(cli_claims, "project_folder", lambda: tmp_path)
     return tmp_path
 
 
@@ -435,7 +443,7 @@ def test_a_claim_is_shown_in_full() -> None:
 def test_absent_or_broken_claims_are_an_error(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (checkout / "proofs_checks" / "claims.toml").write_text("[", encoding="utf-8")
     assert "not valid TOML" in pq_command("claims").output
-    monkeypatch.setattr(cli_claims, "roots", lambda: [checkout / "inner"])
+    monkeypatch.setattr(cli_claims, "project_folder", lambda: None)
     answer = pq_command("claims")
     assert answer.exit_code == 1
     assert "checkout of the project" in answer.output

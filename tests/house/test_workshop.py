@@ -204,7 +204,7 @@ def test_make_test_stops_at_the_first_failure_and_ends_with_pytest() -> None:
 def test_the_package_takes_its_tables_along(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)]
     subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
-    (wheel,) = tmp_path.glob("pq-*.whl")
+    (wheel,) = tmp_path.glob("pq_quantiles-*.whl")
     with zipfile.ZipFile(wheel) as archive:
         packed = set(archive.namelist())
     tracked = {str(path.relative_to(ROOT)) for path in tracked_files() if path.exists()}
