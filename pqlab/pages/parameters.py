@@ -129,10 +129,10 @@ def parse_all(parameters: Mapping[str, Parameter], given: Iterable[tuple[str, st
 
     >>> parse_all(declared("epsilon = 1.0"), [("epsilon", "2")])
     {'epsilon': 2.0}
-    >>> parse_all(declared("epsilon = 1.0"), [("epsilom", "2")])
+    >>> parse_all(declared("epsilon = 1.0"), [("epsilom", "2")])  # doctest: +ELLIPSIS
     Traceback (most recent call last):
         ...
-    pqlab.pages.parameters.ParameterError: no parameter is named 'epsilom' (did you mean 'epsilon'?); the notebook declares: epsilon
+    pqlab.pages.parameters.ParameterError: no parameter is named 'epsilom' (did you mean 'epsilon'?); the notebook...
     """
     values: dict[str, Any] = {}
     names = ", ".join(parameters) or "none"

@@ -486,11 +486,10 @@ def test_a_claim_is_shown_in_full() -> None:
 
 def test_claims_are_printed_whatever_letters_a_terminal_knows() -> None:
     command = [sys.executable, "-m", "pq.cli", "claims", "--search", "epsilon"]
-    for encoding in ("cp1252", "ascii"):
-        environment = os.environ | {"PYTHONIOENCODING": encoding}
-        answer = subprocess.run(command, capture_output=True, check=False, env=environment)
-        assert (answer.returncode, answer.stderr) == (0, b"")
-        assert b"?" in answer.stdout
+    environment = os.environ | {"PYTHONIOENCODING": "cp1252"}
+    answer = subprocess.run(command, capture_output=True, check=False, env=environment)
+    assert (answer.returncode, answer.stderr) == (0, b"")
+    assert b"Regret and ?" in answer.stdout
 
 
 def test_absent_or_broken_claims_are_an_error(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:
