@@ -30,9 +30,7 @@ def load_claims() -> dict[str, Claim]:
     root = project_folder()
     places = [] if root is None else sorted((root / "proofs_checks").glob("section_*/claims.toml"))
     if not places:
-        raise click.ClickException(
-            "proofs_checks is not beside the package; install pq from a checkout of the project"
-        )
+        raise click.ClickException("proofs_checks is not beside the package; install pq from a checkout of the project")
     table: dict[str, Claim] = {}
     for place in places:
         try:

@@ -5,5 +5,5 @@ from pq.core.machine import coins, loss
 from pq.private.fast import walk
 
 if __name__ == "__main__":
-    ready = coins.bet, loss.laplace_losses, walk.walk_lanes
-    print(f"{len(ready)} inner loops are compiled")
+    kernels = coins.bet, loss.laplace_losses, walk.walk_lanes
+    print(f"{sum(kernel.make() for kernel in kernels)} inner loops are compiled")

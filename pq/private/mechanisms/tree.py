@@ -66,7 +66,10 @@ class Tree(Mechanism, name="tree"):
     def simulate(self, column: Points | Lattice, source: Source, trials: int) -> Array:
         """Two uniforms for each quantile choose the cell, and the point in it."""
         uniforms = source.uniforms(trials, len(self.request.distinct), 2)
-        outputs = self.compiled(column, uniforms)
+        if lanes.WALK.ready(FORMULA_SECONDS * uniforms[..., 0].size):
+            outputs = self.compiled(column, uniforms)
+        else:
+            outputs = np.full(uniforms.shape[:2], math.nan)
         for lane in np.flatnonzero(np.isnan(outputs[:, 0])):
             outputs[lane] = self.walked(column, uniforms[lane].tolist())
         return outputs
@@ -139,6 +142,7 @@ class Tree(Mechanism, name="tree"):
         return sum((far for far, _ in terms), Fraction(0)), math.fsum(rest for _, rest in terms)
 
 
+FORMULA_SECONDS = 3e-4  # about what one output takes `walked`, whatever the number of records
 DEEPEST = 18  # levels, on each of which a record may be halved, with whole parts of 2^44 records
 OFF_GRID = 1e-6  # of a step: how far a value may be off a multiple that it means
 
