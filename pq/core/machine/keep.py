@@ -109,7 +109,7 @@ def _tell() -> None:
     """A word to a person who waits; a log file gets none."""
     with suppress(Exception):  # no stderr, or one that is closed
         if sys.stderr.isatty():
-            print("pq: compiling an inner loop, once; `python -m pq.private.fast` does it beforehand", file=sys.stderr)
+            print("pq: compiling an inner loop, once; `python -m pq.private` does it beforehand", file=sys.stderr)
 
 
 class _Sealed(CompileResultCacheImpl):
