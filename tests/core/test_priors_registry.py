@@ -114,8 +114,10 @@ import json, pickle, sys
 import numpy as np, scipy.stats
 import logistic, pq
 from pq.cli.release import parse_prior
+from pq.private.fast import lanes
 from pq.private.fast.encode import encode
 
+assert lanes.WALK.ready(1e9)
 prior = parse_prior("logistic(40, scale=3)")
 assert prior == logistic.Logistic(40.0, 3.0) == pq.from_scipy(scipy.stats.logistic(40, 3))
 assert pq.Prior.from_dict(json.loads(json.dumps(prior.to_dict()))) == prior == pickle.loads(pickle.dumps(prior))
