@@ -189,6 +189,21 @@ def test_each_rule_can_be_broken() -> None:
     assert [*other_dialects(spoken)] == ["a.py::docstrings", "b.py::docstrings"]
 
 
+# --- what an import brings ----------------------------------------------------------------------------------------
+
+# Packages that take long to import and that a release may do without until it needs them.
+HEAVY = ("duckdb", "llvmlite", "matplotlib", "narwhals", "numba", "pandas", "polars", "pqlab", "pyarrow", "scipy.fft",
+         "scipy.linalg", "scipy.optimize", "scipy.special", "scipy.stats", "tqdm")  # fmt: skip
+HEAVY_STILL = {"scipy.fft", "scipy.special", "tqdm"}  # may only shrink, too
+
+
+def test_an_import_brings_little() -> None:
+    code = f"import sys, pq; print(*(name for name in {HEAVY!r} if name in sys.modules))"
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    assert set(done.stdout.split()) == HEAVY_STILL
+
+
 # --- the tree ------------------------------------------------------------------------------------------------------
 
 
