@@ -247,6 +247,40 @@ def _share(shares: Any, out: Any, nodes: Any, node: int, side: int, unit: int) -
     return unit // 2
 
 
+@compiled
+def _walk_tree(
+    x: Any, before: Any, nodes: Any, members: Any, fractions: Any, floored: bool, edge: bool, lattice: Any, rates: Any,
+    parts: Any, counts: Any, uniforms: Any, out: Any, drawn: Any, shares: Any,
+) -> bool:  # fmt: skip
+    """One lane, by the names of `walk_lanes`; false where its numbers do not do. drawn, shares: room to work in."""
+    unit = max(int(lattice[2]), 1)
+    for j in range(nodes.shape[0]):
+        first, end = nodes[j, 0], nodes[j, 1]
+        low = out[nodes[j, 2]] if nodes[j, 2] >= 0 else -math.inf
+        high = out[nodes[j, 3]] if nodes[j, 3] >= 0 else math.inf
+        if lattice[3] > 0.0:
+            for side in range(2):
+                shares[j, side] = _share(shares, out, nodes, j, side, unit)
+        if low < high:
+            view = cells_of(x, before, low, high, shares[j, 0], shares[j, 1], edge, lattice[0], lattice[1], unit)
+        for i in range(first, end):
+            q = members[i]
+            t = q % parts.shape[0]
+            drawn[i] = low
+            if low < high:
+                drawn[i] = _draw(
+                    view, low, high, parts[t, : counts[t]], fractions[q, 0], fractions[q, 1], floored,
+                    rates[q] / unit, uniforms[q, 0], uniforms[q, 1],
+                )  # fmt: skip
+            if math.isnan(drawn[i]):
+                return False
+        if end - first > 1:
+            drawn[first:end].sort()
+        for i in range(first, end):
+            out[members[i]] = drawn[i]
+    return True
+
+
 _SIGNATURE = int64(
     given(float64, 2),
     given(int64, 1),
@@ -284,40 +318,14 @@ def walk_lanes(sources: int) -> Any:
         sources  # noqa: B018 (see pq.core.machine.keep)
         failures = 0
         drawn, shares = np.empty(members.size), np.zeros((nodes.shape[0], 2), dtype=np.int64)
-        unit = max(int(lattice[2]), 1)
         for lane in range(out.shape[0]):
             c, r, p = lane % columns.shape[0], lane % rates.shape[0], lane % parts.shape[0]
             x = columns[c, : sizes[c]]
-            failed = False
-            for j in range(nodes.shape[0]):
-                first, end = nodes[j, 0], nodes[j, 1]
-                low = out[lane, nodes[j, 2]] if nodes[j, 2] >= 0 else -math.inf
-                high = out[lane, nodes[j, 3]] if nodes[j, 3] >= 0 else math.inf
-                if lattice[3] > 0.0:
-                    for side in range(2):
-                        shares[j, side] = _share(shares, out[lane], nodes, j, side, unit)
-                if low < high:
-                    view = cells_of(
-                        x, before, low, high, shares[j, 0], shares[j, 1], edge, lattice[0], lattice[1], unit
-                    )
-                for i in range(first, end):
-                    q = members[i]
-                    t = q % parts.shape[1]
-                    drawn[i] = low
-                    if low < high:
-                        drawn[i] = _draw(
-                            view, low, high, parts[p, t, : counts[p, t]], fractions[q, 0], fractions[q, 1], floored,
-                            rates[r, q] / unit, uniforms[lane, q, 0], uniforms[lane, q, 1],
-                        )  # fmt: skip
-                    if math.isnan(drawn[i]):
-                        failed = True
-                if failed:
-                    break
-                if end - first > 1:
-                    drawn[first:end].sort()
-                for i in range(first, end):
-                    out[lane, members[i]] = drawn[i]
-            if failed:
+            walked = _walk_tree(
+                x, before, nodes, members, fractions, floored, edge, lattice, rates[r], parts[p], counts[p],
+                uniforms[lane], out[lane], drawn, shares,
+            )  # fmt: skip
+            if not walked:
                 out[lane, :] = math.nan
                 failures += 1
         return failures
