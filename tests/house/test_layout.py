@@ -150,8 +150,9 @@ def test_each_rule_can_be_broken() -> None:
     texts = {
         "pq/a.py": "def one(): ...\ndef _two(): ...\nclass Three: ...",
         "pq/b.py": "def one(): ...\ndef _two(): ...",
+        "pqlab/experiments/c.py": "def run(): ...\nclass Three: ...",
+        "pqlab/experiments/d.py": "def run(): ...",
     }
-    texts["pqlab/experiments/c.py"] = "def one(): ...\nclass Three: ..."
     assert [*shared_names(texts)] == ["pq/a.py::one", "pq/b.py::one", "pq/a.py::Three", "pqlab/experiments/c.py::Three"]
     headed = '"""One.\n\nRaises:\n    ValueError: no.\n"""\n'
     spoken = {"a.py": headed, "b.py": '"""See ``c``."""', "c.py": '"""Raises `ValueError`: no."""'}
