@@ -51,7 +51,7 @@ $(READY): requirements.lock pyproject.toml
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	@echo "Compiling the inner loops, half a minute"
-	@$(BIN)/python -m pq.private.fast
+	@$(BIN)/python -m pq.private
 	@touch $@
 
 setup: $(READY) ## make the environment in .venv from requirements.lock

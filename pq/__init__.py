@@ -4,22 +4,24 @@ from pq import bounds, datasets, learners, losses, sequential
 from pq.core.budget.ledger import Ledger
 from pq.core.exact import rank
 from pq.core.plan import Plan, kary_arity, plan
-from pq.core.priors.families import (
+from pq.core.priors import (
     Cauchy,
     HalfCauchy,
     Laplace,
+    LogNormal,
     Mixture,
     Normal,
+    OrderStatistic,
     PiecewiseConstant,
     Prior,
     Uniform,
     from_scipy,
 )
-from pq.core.priors.order_statistic import OrderStatistic
 from pq.core.public_fit import fit_public
 from pq.private.columns.counts import Counts
 from pq.private.columns.door import SortedColumn
 from pq.private.columns.frames import count
+from pq.private.columns.inspection import Inspection, inspect
 from pq.private.release import Release, release, simulate
 from pq.private.sequential import release_sequence
 from pq.truth.density import log_density, privacy_loss
@@ -29,8 +31,10 @@ __all__ = [
     "Cauchy",
     "Counts",
     "HalfCauchy",
+    "Inspection",
     "Laplace",
     "Ledger",
+    "LogNormal",
     "Mixture",
     "Normal",
     "OrderStatistic",
@@ -46,6 +50,7 @@ __all__ = [
     "fit_public",
     "from_scipy",
     "gap",
+    "inspect",
     "kary_arity",
     "learners",
     "log_density",

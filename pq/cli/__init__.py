@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ast
+import difflib
 import io
 import sys
+from collections.abc import Iterable
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points, version
 from importlib.util import find_spec
@@ -35,6 +37,13 @@ class LazyGroup(click.Group):
         command: click.Command = entry.load()
         return command
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and args[0] not in commands() and not args[0].startswith("-"):
+            ctx.fail(f"No such command {args[0]!r}{nearest(args[0], commands())}")
+        return super().resolve_command(ctx, args)
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
             formatter.write_dl([(name, _help_line(commands()[name])) for name in self.list_commands(ctx)])
@@ -59,6 +68,16 @@ def project_folder() -> Path | None:
     """The checkout that this package is installed from, if it is."""
     root = Path(__file__).resolve().parents[2]
     return root if (root / "proofs_checks").is_dir() else None
+
+
+def nearest(word: str, known: Iterable[str]) -> str:
+    """A question after the known word that is most like a wrong one; a full stop if none is.
+
+    >>> nearest("couchy", ["cauchy", "normal"])
+    '; did you mean cauchy?'
+    """
+    found = difflib.get_close_matches(word, list(known), n=1)
+    return f"; did you mean {found[0]}?" if found else "."
 
 
 def fresh_folder(base: Path, name: str) -> Path:

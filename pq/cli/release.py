@@ -1,37 +1,40 @@
-"""`pq release`: private quantiles of one column of a CSV file.
+"""`pq release`: private quantiles of one column of a file.
 
 What this command prints about the data is the released values and nothing else. The public arguments are tried on an
-empty column before the file is opened. A cell that is no number counts as a missing record without a word, like a row
-that is too short. No error shows the header: in a file without one that would be its first record.
+empty column before the file is opened. A cell that the printed rule does not read counts as a missing record without a
+word. No error shows the header: in a file without one that would be its first record.
 """
 
 from __future__ import annotations
 
 import ast
-import csv
 import json
 import math
-import sys
+import re
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import click
 
 import pq
-from pq.cli import refuse
+from pq.cli import nearest, refuse
+from pq.cli.files import FileColumn, file_options
+from pq.core.kind import NUMBER, SIMPLE_KINDS, shown
+from pq.core.priors import spelled_families, spelling
+from pq.private.columns.text import CellRule
 
-FAMILIES = ("Uniform", "Cauchy", "HalfCauchy", "Laplace", "Normal")
-LONGEST_CELL = (
-    2**31 - 1
-)  # characters; the csv module's own limit would make a long cell an error that tells of the data
+SPELLINGS = ", ".join(map(spelling, spelled_families().values()))
+TIMES = [CellRule(kind) for kind in SIMPLE_KINDS if kind != NUMBER]
+BARE_TIME = re.compile(r"(?<![\w'\"])(\d{4}-\d\d-\d\d(?:T[\d:.+Z-]+)?|\d\d:\d\d(?::[\d.]+)?|P[\dWDTHMS.]+)(?![\w'\"(])")
+SHOWN = 60  # characters of a text in a message
 
 
 def parse_prior(text: str) -> Any:
     """The prior that a text such as `cauchy(40, 20)` or `laplace(loc=40, scale=5)` names.
 
     Parameters:
-        text: one of the families uniform, cauchy, halfcauchy, laplace, normal, in any case, with numbers as arguments.
+        text: a family whose parameters are numbers, in any case, with numbers, or dates, timestamps, times and
+            durations of ISO 8601, as arguments.
 
     Raises:
         ValueError: the text is no such call, or the family refuses the numbers.
@@ -39,31 +42,77 @@ def parse_prior(text: str) -> Any:
     >>> parse_prior("cauchy(40, 20)") == pq.Cauchy(40.0, 20.0)
     True
     """
-    families = {name.lower(): name for name in FAMILIES}
+    families = spelled_families()
     try:
-        call = ast.parse(text.strip(), mode="eval").body
+        call = ast.parse(BARE_TIME.sub(r"'\1'", text.strip()), mode="eval").body
     except (SyntaxError, ValueError, MemoryError, RecursionError):
         call = None
     if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name):
-        raise ValueError(f"prior {text!r} is not of the form name(number, ...), such as cauchy(40, 20)")
+        raise ValueError(f"prior {_short(text)} is not of the form name(number, ...), such as cauchy(40, 20)")
     if call.func.id.lower() not in families:
-        raise ValueError(f"prior {text!r} is of no known family; there are: {', '.join(sorted(families))}")
+        near = nearest(call.func.id.lower(), families)
+        raise ValueError(f"prior {_short(text)} is of no known family{near} There are: {', '.join(sorted(families))}")
     positional = [_number_in(text, node) for node in call.args]
     named = {str(keyword.arg): _number_in(text, keyword.value) for keyword in call.keywords}
     try:
-        return getattr(pq, families[call.func.id.lower()])(*positional, **named)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"prior {text!r} is refused: {error}") from None
+        return families[call.func.id.lower()](*positional, **named)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise ValueError(f"prior {_short(text)} is refused: {error}") from None
+
+
+def _short(text: str) -> str:
+    return repr(text if len(text) <= SHOWN else f"{text[:SHOWN]}...")
 
 
 def _number_in(text: str, node: ast.expr) -> float:
     try:
         value = ast.literal_eval(node)
-    except (ValueError, SyntaxError):
-        value = None
+        shown = ast.unparse(node)
+    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
+        value, shown = None, ast.unparse(node) if isinstance(node, ast.Name) else "..."
+    if isinstance(value, str):
+        value = next((number for number in (rule.read(value) for rule in TIMES) if not math.isnan(number)), None)
     if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise ValueError(f"prior {text!r} has an argument that is no number: {ast.unparse(node)}")
-    return float(value)
+        raise ValueError(f"prior {_short(text)} has an argument that is no number: {shown}")
+    return finite(value, "prior")
+
+
+def finite(value: Any, name: str) -> float:
+    """A number or its text as a finite float; raises `ValueError` naming the option.
+
+    >>> finite("0.5", "epsilon")
+    0.5
+    """
+    try:
+        number = float(value)
+    except (ValueError, OverflowError):
+        number = math.inf if isinstance(value, int) else math.nan
+    if not math.isfinite(number):
+        shown = "" if isinstance(value, int) else f", got {_short(str(value))}"
+        raise ValueError(f"{name} must be a number within the range of a float{shown}")
+    return number
+
+
+class FiniteFloat(click.ParamType):
+    """A number within the range of a float: 1e400 is no infinite budget."""
+
+    name = "float"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        try:
+            return finite(value, "it")
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+
+
+class StepLength(FiniteFloat):
+    """A step of a grid: a number, or a duration such as P1D."""
+
+    name = "step"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        length = TIMES[-1].read(value) if isinstance(value, str) else math.nan
+        return super().convert(value if math.isnan(length) else length, param, ctx)
 
 
 def parse_quantiles(text: str) -> list[float]:
@@ -75,42 +124,7 @@ def parse_quantiles(text: str) -> list[float]:
     try:
         return [float(part) for part in text.split(",")]
     except ValueError:
-        raise ValueError(f"quantiles {text!r} are not numbers separated by commas") from None
-
-
-def read_column(content: bytes, name: str) -> list[float]:
-    """One column of a CSV file's content with a header row; what is no number is NaN.
-
-    Each line after the header is one record, read by itself: a stray quote spoils no other line, and a cell may hold no
-    line break. Blank lines are left out.
-
-    Raises:
-        ValueError: the header does not have that name exactly once (spaces around names do not count).
-    """
-    csv.field_size_limit(LONGEST_CELL)
-    lines = [line.rstrip("\r") for line in content.decode("utf-8-sig", errors="replace").split("\n")]
-    header = [cell.strip() for cell in _cells(lines[0])]
-    if header.count(name.strip()) != 1:
-        found = "no column" if name.strip() not in header else "more than one column"
-        raise ValueError(f"column: the header row has {found} named {name!r}")
-    place = header.index(name.strip())
-    rows = [_cells(line) for line in lines[1:] if line]
-    return [_number(row[place]) if place < len(row) else math.nan for row in rows]
-
-
-def _cells(line: str) -> list[str]:
-    """The cells of one line; none if the csv module refuses it."""
-    try:
-        return next(csv.reader([line]), [])
-    except csv.Error:
-        return []
-
-
-def _number(cell: str) -> float:
-    try:
-        return math.nan if "_" in cell else float(cell)
-    except ValueError:
-        return math.nan
+        raise ValueError(f"quantiles {_short(text)} are not numbers separated by commas") from None
 
 
 TREE_OPTIONS = (
@@ -119,7 +133,11 @@ TREE_OPTIONS = (
     click.option("--adaptation", type=click.Choice(["conditional", "edge"]), default="conditional", show_default=True),
     click.option("--arity", type=int, default=2, show_default=True, help="Children of a node of the tree."),
     click.option(
-        "--budget-power", type=float, default=0.0, show_default=True, help="Decay of the budget over the levels."
+        "--budget-power",
+        type=FiniteFloat(),
+        default=0.0,
+        show_default=True,
+        help="Decay of the budget over the levels.",
     ),
 )
 
@@ -131,37 +149,40 @@ def tree_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
-@click.command()
-@click.argument("file", type=click.Path(exists=True, dir_okay=False, allow_dash=True))
-@click.option("--column", required=True, help="Name of the column in the header row.")
+@click.command(
+    epilog="Exit status: 0 released, 1 the file cannot be read, 2 an argument or the file is not valid; nothing is "
+    "released then."
+)
+@file_options
 @click.option("--quantiles", required=True, metavar="Q,...", help="Numbers in [0, 1], separated by commas.")
-@click.option("--epsilon", required=True, type=float, help="Total privacy budget of this call.")
+@click.option("--epsilon", required=True, type=FiniteFloat(), help="Total privacy budget of this call.")
 @click.option(
     "--prior", "priors", required=True, multiple=True, metavar="NAME(...)",
-    help="Where the values are expected, from public knowledge: uniform(low, high), cauchy(loc, scale), "
-    "halfcauchy(scale), laplace(loc, scale) or normal(loc, scale). Once for all quantiles, or once for each.",
+    help=f"Where the values are expected, from public knowledge: {SPELLINGS}. Once for all, or once for each.",
 )  # fmt: skip
 @tree_options
-@click.option("--grid", type=float, help="Release multiples of this step only; right for values that repeat.")
+@click.option("--grid", type=StepLength(), help="Release multiples of this step only; right for values that repeat.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def release(file: str, column: str, quantiles: str, priors: tuple[str, ...], as_json: bool, **settings: Any) -> None:
-    """Release private quantiles of a column of the CSV FILE, or of standard input for `-`.
+@click.option("--quiet", is_flag=True, help="Print the values alone, one a line.")
+def release(quantiles: str, priors: tuple[str, ...], as_json: bool, quiet: bool, **settings: Any) -> None:
+    """Release private quantiles of a column of FILE, or of standard input for `-`.
 
-    Each row is one record; a cell that is no number counts as missing. Every call spends its epsilon anew.
+    Each row is one record; a cell that is not read counts as missing. FILE is CSV by RFC 4180 or Parquet, and valid:
+    that it is, is taken for public knowledge. Every call spends its epsilon anew.
     """
+    column = FileColumn.taking(settings)
     try:
         asked = parse_quantiles(quantiles)
         chosen = [parse_prior(text) for text in priors]
         settings["priors"] = chosen[0] if len(chosen) == 1 else chosen
         pq.release([], asked, **settings)
-    except (ValueError, TypeError) as error:
+    except (ValueError, TypeError, OverflowError) as error:
         raise refuse(error) from None
-    try:
-        content = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
-        values = read_column(content, column)
-    except OSError as error:
-        raise click.ClickException(f"{file} cannot be read: {error.strerror}") from None
-    except ValueError as error:
-        raise refuse(error) from None
+    values, _, rule = column.read()
     released = pq.release(values, asked, **settings)
-    click.echo(json.dumps(released.to_dict(), indent=2, default=str) if as_json else str(released))
+    if quiet:
+        click.echo("\n".join(shown(released.values)))
+    elif as_json:
+        click.echo(json.dumps({**released.to_dict(), "cells": rule}, indent=2, default=str))
+    else:
+        click.echo(f"{released}\n{rule}")

@@ -16,6 +16,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 LARGEST_BUDGET = Fraction(10**300)
+MOST_DIGITS = 10_000  # of a decimal: 1e999999999 is quickly written and fills the memory
 
 Number: TypeAlias = "float | int | Fraction | Decimal"
 
@@ -37,8 +38,10 @@ def decimal_fraction(value: Any, name: str) -> Fraction:
         raise TypeError(f"{name} must be a real number, got {type(value).__name__}")
     if isinstance(value, Rational):
         return Fraction(int(value.numerator), int(value.denominator))
-    if not math.isfinite(value):
+    if not (value.is_finite() if isinstance(value, Decimal) else math.isfinite(value)):  # a float of sNaN is an error
         raise ValueError(f"{name} must be finite, got {value}")
+    if isinstance(value, Decimal) and abs(value.adjusted()) > MOST_DIGITS:
+        raise ValueError(f"{name} must have at most {MOST_DIGITS} digits before and after the point, got {value}")
     return Fraction(str(value))
 
 
@@ -81,7 +84,11 @@ def budget_fraction(epsilon: Any, name: str = "epsilon") -> Fraction | float:
     """A privacy budget: a positive rational, or infinity (for tests). Raises naming the argument."""
     if isinstance(epsilon, np.ndarray) and epsilon.ndim == 0:
         epsilon = epsilon[()]
-    if isinstance(epsilon, (float, np.floating, Decimal)) and epsilon == math.inf:
+    if isinstance(epsilon, Decimal):
+        infinite = epsilon.is_infinite() and epsilon > 0
+    else:
+        infinite = isinstance(epsilon, (float, np.floating)) and epsilon == math.inf
+    if infinite:
         return math.inf
     budget = decimal_fraction(epsilon, name)
     if not 0 < budget <= LARGEST_BUDGET:

@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 from pq.core.exact import decimal_fraction
-from pq.core.priors.families import Prior
+from pq.core.priors import Prior
 
 SMALLEST_STEP = Fraction(1, 10**200)
 LATTICE_END = 2.0**51  # multiples beyond count as this one: further out, the middles between multiples are no floats

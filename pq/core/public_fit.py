@@ -13,12 +13,12 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
-from pq.core.bounds.learning import pubpri_step_sizes
+from pq.core.bounds.applications import pubpri_step_sizes
 from pq.core.exact import quantile_fractions
 from pq.core.learners import COCOB, OGD, Averaged
 from pq.core.learners.gradient import steady
 from pq.core.losses.laplace import laplace_interval_arrays
-from pq.core.priors.families import Laplace
+from pq.core.priors import Laplace
 
 __all__ = ["fit_public", "optimal_intervals"]
 

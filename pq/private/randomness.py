@@ -35,6 +35,10 @@ class Source:
         odd = bits >> DROPPED_BITS | ONE  # the 2^52 middles between multiples of 2^-52
         return np.asarray((odd * 2.0**-53).reshape(shape))
 
+    def bytes(self, count: int) -> bytes:
+        """Independent random bytes, for noise that is exact."""
+        return os.urandom(count) if self._generator is None else self._generator.bytes(count)
+
 
 def _generator(rng: Any) -> np.random.Generator:
     if isinstance(rng, np.random.Generator):

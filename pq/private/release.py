@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -9,13 +10,15 @@ from typing import Any
 
 import numpy as np
 
+from pq.core.budget.ledger import Ledger, charge
 from pq.core.choices import Adaptation, Adjacency, Calibration, OnNan
 from pq.core.exact import Number, budget_text, whole_number
+from pq.core.kind import Kind, kind_named, shown
 from pq.core.plan import Plan
 from pq.core.priors import Prior
 from pq.core.request import Request
 from pq.private.columns.door import Array
-from pq.private.columns.frames import records_of
+from pq.private.columns.frames import kind_of, records_of
 from pq.private.mechanisms import Mechanism, Outcome
 from pq.private.prepare import prepare
 from pq.private.randomness import Source
@@ -27,13 +30,14 @@ VERSION = 2  # of what `Release.to_dict` writes
 class Release:
     """Released quantiles and the public facts about how they were made; nothing else about the data.
 
-    values: (m,) estimates in the caller's order, read-only. quantiles: (m,). epsilon: total budget, under `adjacency`,
-    for a person who owns up to `max_contributions` records. mechanism: its name. priors: one for each quantile. plan:
-    the tree's, None for others; it spends epsilon / max_contributions on each record. total: a private count of the
-    records, where the mechanism gives one for nothing. outcome: what was drawn, as plain lists and numbers by name.
+    values: (m,) estimates in the caller's order, read-only, of the kind that the column declares. quantiles: (m,).
+    epsilon: total budget, under `adjacency`, for a person who owns up to `max_contributions` records. mechanism: its
+    name. priors: one for each quantile. plan: the tree's, None for others; it spends epsilon / max_contributions on
+    each record. total: a private count of the records, where the mechanism gives one for nothing. outcome: what was
+    drawn, as plain lists and numbers by name. kind: what the values are: "number", "date", and so on.
     """
 
-    values: np.ndarray[Any, np.dtype[np.float64]]
+    values: np.ndarray[Any, Any]
     quantiles: np.ndarray[Any, np.dtype[np.float64]]
     epsilon: float
     max_contributions: int
@@ -46,13 +50,19 @@ class Release:
     plan: Plan | None
     total: int | None
     outcome: Mapping[str, Any]
+    kind: str
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything as plain numbers, text and lists, ready for JSON; `Release.from_dict` is the inverse."""
+        """Everything as plain numbers, text and lists, ready for JSON; `Release.from_dict` is the inverse.
+
+        Values that are dates, times or durations stand there in seconds, and as `texts`.
+        """
         tree = {} if self.plan is None else {"arity": self.plan.arity, "budget_power": self.plan.budget_power}
         return {
             "version": VERSION,
-            "values": self.values.tolist(),
+            "values": kind_named(self.kind).to_numbers(self.values).tolist(),
+            "kind": self.kind,
+            **({} if self.kind == "number" else {"texts": shown(self.values)}),
             "quantiles": self.quantiles.tolist(),
             "epsilon": self.epsilon,
             "max_contributions": self.max_contributions,
@@ -96,17 +106,20 @@ class Release:
                 mechanism=facts["mechanism"],
                 **options,
             )
+            kind = kind_named(facts["kind"])
             return cls(
-                _frozen(np.array(facts["values"], dtype=np.float64)),
+                _frozen(kind.from_numbers(facts["values"])),
                 **_facts(maker),
                 total=facts["total"],
                 outcome=facts["outcome"],
+                kind=str(kind),
             )
         except KeyError as missing:
             raise ValueError(f"description lacks {missing}") from None
 
     def __str__(self) -> str:
-        rows = [f"{q:>8.6g}  {v:.10g}" for q, v in zip(self.quantiles, self.values, strict=True)]
+        values = [f"{v:.10g}" for v in self.values] if self.kind == "number" else shown(self.values)
+        rows = [f"{q:>8.6g}  {v}" for q, v in zip(self.quantiles, values, strict=True)]
         people = "" if self.max_contributions == 1 else f", up to {self.max_contributions} records a person"
         head = f"{budget_text(self.epsilon)}-differentially private quantiles ({self.adjacency}{people})"
         return "\n".join([head, "quantile  value", *rows])
@@ -123,6 +136,8 @@ def release(
     public_total: int | None = None,
     assume_smooth: bool = False,
     grid: Number | None = None,
+    ledger: Ledger | str | os.PathLike[str] | None = None,
+    purpose: str = "",
     adjacency: Adjacency = "add-remove",
     calibration: Calibration | None = None,
     adaptation: Adaptation | None = None,
@@ -145,6 +160,7 @@ def release(
     assume_smooth: whether the column has few ties and no narrow peaks; where that is wrong, accuracy is lost, never
         privacy.
     grid: release multiples of this public step only; the records are rounded to it too. Right for values that repeat.
+    ledger: a `pq.Ledger` or the path of one, charged before the data are touched. purpose: the text of its entry.
     adjacency: what two neighbouring columns differ in: one record more or less, or one record replaced.
     calibration, adaptation, arity, budget_power: options of the tree, which any of them asks for. calibration: "sharp"
         aims at `q n` with sensitivity `max(q, 1 - q)`, "paper" at `floor(q n)` with sensitivity one. adaptation: how a
@@ -182,15 +198,25 @@ def release(
         on_nan=on_nan,
         max_contributions=max_contributions,
     )
-    return fulfil(maker, x, Source(rng))
+    kind, source = kind_of(x), Source(rng)
+    _charge(ledger, purpose, maker, 1)
+    return fulfil(maker, x, source, kind)
 
 
-def fulfil(maker: Mechanism, x: Any, source: Source) -> Release:
+def _charge(ledger: Any, purpose: str, maker: Mechanism, times: int) -> None:
+    """Pay before the data are touched."""
+    rho = None if ledger is None else maker.rho
+    request = maker.request
+    adjacency: Any = request.adjacency
+    charge(ledger, epsilon=request.epsilon, adjacency=adjacency, purpose=purpose, rho=rho, times=times)
+
+
+def fulfil(maker: Mechanism, x: Any, source: Source, kind: Kind) -> Release:
     """One release by a mechanism; nothing raises, warns or is kept after the data have come in."""
     values, before = records_of(x, maker.request.on_nan)
     with np.errstate(all="ignore"):
         outcome = maker.draw(maker.column(values, before), source)
-    return _released(maker, outcome)
+    return _released(maker, outcome, kind)
 
 
 def simulate(
@@ -205,6 +231,8 @@ def simulate(
     public_total: int | None = None,
     assume_smooth: bool = False,
     grid: Number | None = None,
+    ledger: Ledger | str | os.PathLike[str] | None = None,
+    purpose: str = "",
     adjacency: Adjacency = "add-remove",
     calibration: Calibration | None = None,
     adaptation: Adaptation | None = None,
@@ -244,17 +272,20 @@ def simulate(
         on_nan=on_nan,
         max_contributions=max_contributions,
     )
+    kind_of(x)
     source = Source(rng)
+    _charge(ledger, purpose, maker, count)
     values, before = records_of(x, maker.request.on_nan)
     with np.errstate(all="ignore"):
         return maker.simulate(maker.column(values, before), source, count)[:, list(maker.request.positions)]
 
 
-def _released(maker: Mechanism, outcome: Outcome) -> Release:
+def _released(maker: Mechanism, outcome: Outcome, kind: Kind) -> Release:
     """What was drawn with the public facts, in the caller's order."""
     facts = _facts(maker)
     values = outcome.values if _in_order(maker.request) else outcome.values[list(maker.request.positions)]
-    return Release(_frozen(values), **facts, total=outcome.total, outcome=dict(outcome.drawn))
+    values = _frozen(np.array(kind.from_numbers(values)))
+    return Release(values, **facts, total=outcome.total, outcome=dict(outcome.drawn), kind=str(kind))
 
 
 @lru_cache(maxsize=256)

@@ -11,7 +11,8 @@ import numpy as np
 
 from pq.core.choices import Adaptation, Adjacency, Calibration, OnNan
 from pq.core.exact import Number
-from pq.private.columns.frames import records_of
+from pq.core.kind import NUMBER, Kind
+from pq.private.columns.frames import kind_of, records_of
 from pq.private.mechanisms import Mechanism, Outcome
 from pq.private.prepare import prepare
 
@@ -71,7 +72,7 @@ def log_density(
         on_nan=on_nan,
         max_contributions=max_contributions,
     )
-    far, rest = _log_parts(maker, x, outcome_of(maker, outcome))
+    far, rest = _log_parts(maker, x, outcome_of(maker, outcome, kind_of(x)))
     return rest - float(far)
 
 
@@ -88,17 +89,18 @@ def privacy_loss(x: Any, neighbour: Any, outcome: Any, quantiles: Any, **keyword
     True
     """
     maker = prepare(quantiles, **keywords)
-    drawn = outcome_of(maker, outcome)
+    drawn = outcome_of(maker, outcome, kind_of(x))
     (one_far, one), (other_far, other) = (_log_parts(maker, data, drawn) for data in (x, neighbour))
     return 0.0 if one == other == -math.inf else one - other - float(one_far - other_far)
 
 
-def outcome_of(maker: Mechanism, outcome: Any) -> Outcome | None:
+def outcome_of(maker: Mechanism, outcome: Any, kind: Kind) -> Outcome | None:
     """What a caller gives as an output, in increasing order of quantile; None if repeats of a quantile disagree."""
     request = maker.request
     drawn: dict[str, Any] = dict(outcome) if isinstance(outcome, Mapping) else {"values": outcome}
     try:
-        values = np.asarray(drawn.pop("values"), dtype=np.float64)
+        values = drawn.pop("values")
+        values = np.asarray(values if kind == NUMBER else kind.to_numbers(values), dtype=np.float64)
     except (KeyError, TypeError, ValueError):
         values = np.empty(0)
     if values.shape != (len(request.quantiles),) or not np.all(np.isfinite(values)):

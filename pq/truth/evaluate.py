@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from pq.core.exact import Number, budget_fraction, quantile_fraction, quantile_fractions, rank
-from pq.core.priors.families import Prior
+from pq.core.priors import Prior
 from pq.core.scores import log_scores, log_sum
 from pq.private.columns.cells import Points
 from pq.private.columns.door import as_floats, sorted_values

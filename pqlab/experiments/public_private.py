@@ -22,7 +22,7 @@ from tqdm import tqdm
 
 import pq
 from pq.core.exact import rank
-from pq.core.priors.families import Prior
+from pq.core.priors import Prior
 from pqlab.experiments.public_sources import SOURCES
 from pqlab.experiments.static import even_quantiles, stream
 from pqlab.experiments.table import Row

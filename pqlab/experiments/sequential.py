@@ -20,7 +20,7 @@ from tqdm import tqdm
 
 from pq.core.exact import budget_fraction
 from pq.core.plan import PlanArrays, plan_for
-from pq.core.priors.families import Laplace, Prior
+from pq.core.priors import Laplace, Prior
 from pq.core.request import Request
 from pq.datasets import DatasetSequence
 from pq.private.columns.cells import Points

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 import pq
 import pqlab.data
-from pq.core.priors.families import Prior
+from pq.core.priors import Prior
 from pq.datasets import DatasetSequence
 from pq.learners import private_noise_std, square_root_variances
 from pq.sequential import DPLearned, NonPrivate, Predictor, PubPrev, PubProx, Static

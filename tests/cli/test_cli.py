@@ -339,7 +339,7 @@ ARGUMENTS = ["--column", "age", "--quantiles", "0.75,0.25,0.5", "--prior", "unif
 
 def test_release_prints_the_quantiles_in_the_callers_order(table: Path) -> None:
     """At epsilon 1e5 a grid point one rank off has at most exp(-1e4) of the mass: the order statistics are certain."""
-    answer = pq_command("release", str(table), *ARGUMENTS, "--epsilon", "1e5")
+    answer = pq_command("release", str(table), *ARGUMENTS, "--epsilon", "1e5", "--lines")
     assert answer.exit_code == 0, answer.output
     rows = [line.split() for line in answer.output.splitlines() if line[:1].isspace()]
     found = {float(row[0]): float(row[1]) for row in rows}
@@ -349,7 +349,7 @@ def test_release_prints_the_quantiles_in_the_callers_order(table: Path) -> None:
 
 def test_release_reads_standard_input_and_prints_json(table: Path) -> None:
     arguments = [*ARGUMENTS, "--prior", "Cauchy(500, scale=50)", "--prior", "normal(500, 200)"]
-    answer = pq_command("release", "-", *arguments, "--epsilon", "1e5", "--json", stdin=table.read_bytes())
+    answer = pq_command("release", "-", *arguments, "--epsilon", "1e5", "--json", "--lines", stdin=table.read_bytes())
     assert answer.exit_code == 0, answer.output
     released = json.loads(answer.output)
     assert released["quantiles"] == [0.75, 0.25, 0.5]
@@ -441,7 +441,6 @@ title = "First"
 paper = "A gap is small."
 verdict = "holds"
 grade = "proved"
-code = ["pq.plan"]
 ["thm:two"]
 title = "Second"
 paper = "A sum is large."
@@ -453,8 +452,8 @@ counterexample = "m = 1"
 
 @pytest.fixture
 def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    (tmp_path / "proofs_checks").mkdir()
-    (tmp_path / "proofs_checks" / "claims.toml").write_text(CLAIMS, encoding="utf-8")
+    (tmp_path / "proofs_checks" / "section_1").mkdir(parents=True)
+    (tmp_path / "proofs_checks" / "section_1" / "claims.toml").write_text(CLAIMS, encoding="utf-8")
     monkeypatch.setattr(cli_claims, "project_folder", lambda: tmp_path)
     return tmp_path
 
@@ -493,7 +492,7 @@ def test_claims_are_printed_whatever_letters_a_terminal_knows() -> None:
 
 
 def test_absent_or_broken_claims_are_an_error(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (checkout / "proofs_checks" / "claims.toml").write_text("[", encoding="utf-8")
+    (checkout / "proofs_checks" / "section_1" / "claims.toml").write_text("[", encoding="utf-8")
     assert "not valid TOML" in pq_command("claims").output
     monkeypatch.setattr(cli_claims, "project_folder", lambda: None)
     answer = pq_command("claims")

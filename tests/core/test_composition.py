@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import pq
-from pq.core.budget.composition import plan_zcdp, pure_total, releases_epsilon, zcdp_delta, zcdp_epsilon
+from pq.core.budget.composition import Cost, plan_zcdp, pure_total, releases_epsilon, zcdp_delta, zcdp_epsilon
 
 
 def worst_pair(epsilon: float, top: float) -> tuple[float, float]:
@@ -127,3 +127,114 @@ def test_bad_arguments_are_refused(call: object) -> None:
 def test_negative_budgets_do_not_cancel() -> None:
     with pytest.raises(ValueError, match="negative"):
         pure_total([-1, 1])
+
+
+# --- one accounting ---------------------------------------------------------------------------------------------------
+
+
+def test_a_year_of_releases_costs_what_the_tight_accounting_says() -> None:
+    """Case of two accountings, 11.87 and 4.96: one is left, for entries, plans, sequences and ledgers."""
+    plan = pq.plan([0.5], epsilon=0.1)
+    totals = [
+        releases_epsilon(plan, 365, 1e-6)[1],
+        float((Cost.of(0.1, "range") * 365).epsilon_at(1e-6)),
+        float(sum([Cost.of(0.1, rho=plan_zcdp(plan))] * 365, Cost()).epsilon_at(1e-6)),
+    ]
+    assert all(round(total, 3) == 4.958 for total in totals)
+    assert float((Cost.of(0.1) * 365).epsilon_at(1e-6)) == pytest.approx(11.45, abs=0.5)  # pure privacy alone
+
+
+@pytest.mark.parametrize("m", [1, 2, 3, 7, 8, 20])
+@pytest.mark.parametrize("arity", [2, 3])
+@pytest.mark.parametrize("adjacency", ["add-remove", "replace"])
+def test_a_release_of_any_plan_costs_at_most_one_mechanism_of_its_epsilon(m: int, arity: int, adjacency: str) -> None:
+    plan = pq.plan([Fraction(i, m + 1) for i in range(1, m + 1)], epsilon=1, arity=arity, adjacency=adjacency)  # type: ignore[arg-type]
+    assert plan_zcdp(plan) <= Cost.of(1, "range").rho == Fraction(1, 8)
+    assert m > 1 or plan_zcdp(plan) == Fraction(1, 8)
+
+
+def exact_range(rate: float, gaps: list[float], moved: list[float]) -> float:
+    """Width of the losses of an exponential mechanism over a few outputs between two columns, by their log masses."""
+    with mpmath.workdps(30):
+        logs = []
+        for column in (gaps, moved):
+            weights = [mpmath.exp(-rate * gap) for gap in column]
+            logs.append([mpmath.log(w / mpmath.fsum(weights)) for w in weights])
+        losses = [a - b for a, b in zip(*logs, strict=True)]
+        return float(max(losses) - min(losses))
+
+
+def test_each_mechanism_of_a_plan_has_its_epsilon_as_range() -> None:
+    """The gaps |rank - q n| of all outputs, before and after a record enters at every place: never wider than epsilon,
+    and as wide for the median. A rate twice as large is noticed."""
+    widest = {}
+    for q in (Fraction(1, 2), Fraction(1, 4), Fraction(9, 10)):
+        (mechanism,) = pq.plan([q], epsilon=1).mechanisms
+        for scale in (1, 2):
+            ranges = [
+                exact_range(
+                    scale * mechanism.rate,
+                    [float(abs(r - q * n)) for r in range(n + 1) for _ in ((0, 1) if r == place else (0,))],
+                    [float(abs(r - q * (n + 1))) for r in range(n + 2)],
+                )
+                for n in (0, 1, 5, 12)
+                for place in range(n + 1)
+            ]
+            widest[q, scale] = max(ranges)
+    assert all(widest[q, 1] <= 1 + 1e-12 for q, _ in widest)
+    assert widest[Fraction(1, 2), 1] == pytest.approx(1) and widest[Fraction(1, 2), 2] > 1.5
+
+
+def test_composition_of_trees_is_covered() -> None:
+    """A path of three ranges a third of epsilon each, released a hundred times: exact convolution against the claim."""
+    claimed = (Cost.of(0.3, "range", rho=Fraction(3, 800)) * 100).epsilon_at(1e-5)
+    exact = max(exact_delta(0.1, top, 300, float(claimed)) for top in np.linspace(0, 0.1, 40)[1:-1])
+    assert 1e-8 < exact <= 1e-5
+
+
+def test_approximate_parts_add_their_delta_and_keep_the_rest_for_the_conversion() -> None:
+    learning, releases = Cost.of(0.2, delta=1e-7), Cost.of(0.1, "range") * 365
+    together = learning + releases
+    assert (together.delta, together.rho) == (Fraction(1, 10**7), Fraction(365, 800) + Fraction(1, 50))
+    left = 1e-6 - 1e-7
+    assert float(together.epsilon_at(1e-6)) == pytest.approx(zcdp_epsilon(together.rho, left), rel=1e-9)
+    assert together.epsilon_at(1e-6) >= Fraction(zcdp_epsilon(together.rho, left * (1 + 1e-9)))
+    assert together.epsilon_at(1e-7) == together.epsilon and math.isinf(together.epsilon_at(1e-8))
+    assert not together.fits(Fraction(100), Fraction(1, 10**8)) and together.fits(Fraction(6), Fraction(1, 10**6))
+
+
+@pytest.mark.parametrize("rho", [1e-300, 1e-30, 1e-8, 1e-3, 0.1, 3.0, 100.0, 1e6])
+@pytest.mark.parametrize("delta", [1e-300, 1e-30, 1e-6, 0.3])
+def test_a_converted_epsilon_is_never_too_small(rho: float, delta: float) -> None:
+    """At the claimed epsilon the conversion in forty digits, at its own best order, gives no more than delta."""
+    epsilon = zcdp_epsilon(Fraction(rho), delta)
+    with mpmath.workdps(60):
+
+        def log_delta(log_excess: mpmath.mpf) -> mpmath.mpf:
+            excess = mpmath.exp(log_excess)
+            alpha = 1 + excess
+            return excess * (alpha * rho - epsilon) - log_excess - alpha * mpmath.log1p(1 / excess)
+
+        start = mpmath.log(max((mpmath.mpf(epsilon) / rho - 1) / 2, mpmath.mpf("1e-3")))
+        low, high = start - 20, start + 20
+        for _ in range(160):  # golden section of a function with one valley
+            a, b = low + (high - low) * mpmath.mpf("0.382"), low + (high - low) * mpmath.mpf("0.618")
+            low, high = (low, b) if log_delta(a) < log_delta(b) else (a, high)
+        assert log_delta(low) <= mpmath.log(delta)
+
+
+@pytest.mark.parametrize(
+    ("call", "name"),
+    [
+        (lambda: Cost.of(0), "epsilon"),
+        (lambda: Cost.of(math.inf), "epsilon"),
+        (lambda: Cost.of("1"), "epsilon"),
+        (lambda: Cost.of(1, "some"), "kind"),  # type: ignore[arg-type]
+        (lambda: Cost.of(1, delta=1), "delta"),
+        (lambda: Cost.of(1, rho=-1), "rho"),
+        (lambda: Cost.of(1).epsilon_at(1), "delta"),
+    ],
+)
+def test_bad_costs_are_named(call: object, name: str) -> None:
+    with pytest.raises((ValueError, TypeError), match=f"^{name}"):
+        call()  # type: ignore[operator]

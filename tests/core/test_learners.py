@@ -15,7 +15,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pq import bounds
-from pq.core.learners import prefix
 from pq.learners import (
     COCOB,
     DPFTRL,
@@ -34,6 +33,7 @@ from pq.learners import (
     tree_nodes,
     tree_variances,
 )
+from pq.private import noise
 
 # ---- COCOB ----
 
@@ -313,7 +313,7 @@ def noise_matrix(make, steps: int) -> np.ndarray:
     rng = Unit(size)
     sums = make(steps, 1.0, (size,), rng)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(prefix, "ROUNDING_BITS", 52)  # to see the noise itself
+        patch.setattr(noise, "ROUNDING_BITS", 52)  # to see the noise itself
         return np.array([sums.add(np.zeros(size)) for _ in range(steps)])[:, : rng.used]
 
 

@@ -1,9 +1,16 @@
-"""The account is exact, refuses what does not fit without a trace, and survives being saved."""
+"""The account is exact, refuses what does not fit without a trace, and loses nothing to threads, forks and crashes."""
 
 from __future__ import annotations
 
 import contextlib
+import copy
+import json
 import math
+import multiprocessing
+import os
+import pickle
+import random
+import sqlite3
 import threading
 import time
 from decimal import Decimal
@@ -12,12 +19,24 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
 import pq
-from pq.core.budget import ledger as accounts
-from pq.core.budget.ledger import BudgetExceededError
+from pq.cli.ledger import ledger as command
+from pq.core.budget import storage
+from pq.core.budget.account import Account
+from pq.core.budget.composition import zcdp_epsilon
+from pq.core.budget.ledger import BudgetExceededError, LedgerError, as_ledger, charge
+
+# Newer Pythons warn of forks beside threads, which is what is tested.
+pytestmark = pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+
+
+@pytest.fixture(params=["memory", "file"])
+def ledger(request: pytest.FixtureRequest, tmp_path: Path) -> pq.Ledger:
+    return pq.Ledger(1) if request.param == "memory" else pq.Ledger.open(tmp_path / "one", total=1)
 
 
 def test_ten_tenths_are_one_and_eleven_elevenths_too() -> None:
@@ -27,7 +46,7 @@ def test_ten_tenths_are_one_and_eleven_elevenths_too() -> None:
             ledger.spend(part)
         assert ledger.remaining == 0 and ledger.spent == 1
         for tiny in (1e-300, Fraction(1, 10**30), 0.1):
-            with pytest.raises(BudgetExceededError, match="does not fit"):
+            with pytest.raises(BudgetExceededError, match="does not fit: 0 of 1 remain"):
                 ledger.spend(tiny)
         assert len(ledger.entries) == times
 
@@ -57,8 +76,7 @@ def test_a_pool_costs_its_dearest_group(spends: list[tuple[str, str, int]]) -> N
     assert ledger.spent == 5 + cost["a"] + cost["b"]
 
 
-def test_a_pool_is_refused_when_one_of_its_groups_does_not_fit() -> None:
-    ledger = pq.Ledger(1)
+def test_a_pool_is_refused_when_one_of_its_groups_does_not_fit(ledger: pq.Ledger) -> None:
     ledger.spend(0.6, pool="days", group="Monday")
     ledger.spend(1, pool="days", group="Tuesday")
     with pytest.raises(BudgetExceededError):
@@ -70,68 +88,392 @@ def test_a_pool_is_refused_when_one_of_its_groups_does_not_fit() -> None:
 
 
 @pytest.mark.parametrize("value", [0, -1, math.nan, math.inf, "1", None, True])
-def test_bad_budgets_are_refused_by_name(value: object) -> None:
+def test_bad_budgets_are_refused_by_name(value: Any, ledger: pq.Ledger) -> None:
     with pytest.raises((ValueError, TypeError), match="total"):
-        pq.Ledger(value)  # type: ignore[arg-type]
-    ledger = pq.Ledger(1)
+        pq.Ledger(value)
     with pytest.raises((ValueError, TypeError), match="epsilon"):
-        ledger.spend(value)  # type: ignore[arg-type]
+        ledger.spend(value)
+    with pytest.raises((ValueError, TypeError), match="epsilon"):
+        charge(ledger, epsilon=value, adjacency="replace")
     with pytest.raises(ValueError, match="pool and group"):
         ledger.spend(0.1, pool="days")
-    assert ledger.remaining == 1
+    assert ledger.remaining == 1 and not ledger.entries
 
 
-def test_an_account_survives_being_saved(tmp_path: Path) -> None:
-    ledger, file = pq.Ledger(Fraction(7, 3)), tmp_path / "ledger.json"
-    ledger.spend(0.1, what="ages", pool="days", group="Monday")
-    ledger.spend(Fraction(1, 3), what="hours")
-    ledger.save(file)
-    again = pq.Ledger.load(file)
-    assert again.entries == ledger.entries and again.remaining == ledger.remaining
-    again.spend(0.5)
-    again.save(file)
-    assert pq.Ledger.load(file).spent == again.spent
-    assert [p.name for p in tmp_path.iterdir()] == ["ledger.json"]
+@pytest.mark.parametrize(
+    ("options", "name"),
+    [
+        ({"delta": -0.1}, "delta"),
+        ({"delta": 1}, "delta"),
+        ({"delta": "0"}, "delta"),
+        ({"rho": 0}, "rho"),
+        ({"rho": math.nan}, "rho"),
+        ({"kind": "some"}, "kind"),
+        ({"adjacency": "some"}, "adjacency"),
+        ({"pool": ("a", 1), "group": "b"}, "pool and group"),
+    ],
+)
+def test_bad_costs_are_refused_by_name(options: dict[str, Any], name: str, ledger: pq.Ledger) -> None:
+    with pytest.raises((ValueError, TypeError), match=f"^{name}"):
+        ledger.spend(0.1, **options)
+    assert not ledger.entries
 
 
-def test_an_overspent_account_is_not_loaded() -> None:
-    account = pq.Ledger(1).to_dict() | {"entries": [{"epsilon": "2", "what": "", "pool": None, "group": None}]}
-    with pytest.raises(BudgetExceededError):
-        pq.Ledger.from_dict(account)
-
-
-def test_the_statement_names_every_spend_and_what_remains() -> None:
+def test_delta_is_charged() -> None:
     ledger = pq.Ledger(1)
+    with pytest.raises(BudgetExceededError, match="delta 1e-07 does not fit: 1 of 1 and delta 0 of 0 remain"):
+        ledger.spend(0.1, delta=1e-7)
+    ledger = pq.Ledger(1, delta=1e-6)
+    for _ in range(10):
+        ledger.spend(0.01, delta=1e-7)
+    with pytest.raises(BudgetExceededError, match="delta 0 of 1e-06 remain"):
+        ledger.spend(0.01, delta=Fraction(1, 10**300))
+    assert ledger.spent == Fraction(1, 10) and sum(e.delta for e in ledger.entries) == Fraction(1, 10**6)
+
+
+def test_rho_is_charged_and_a_year_of_releases_fits_where_their_sum_does_not() -> None:
+    """365 releases at 0.1 cost 4.958 at one in a million by bounded range; their sum is 36.5."""
+    ledger = pq.Ledger(4.96, delta=1e-6)
+    for _ in range(365):
+        ledger.spend(0.1, kind="range")
+    assert ledger.spent == Fraction(zcdp_epsilon(Fraction(365, 800), 1e-6 * (1 - 1e-15)))
+    assert 4.957 < ledger.spent < 4.959
+    with pytest.raises(BudgetExceededError):
+        ledger.spend(0.1, kind="range")
+    pure = pq.Ledger(4.96)  # without delta nothing but the sum holds
+    for _ in range(49):
+        pure.spend(0.1, kind="range")
+    with pytest.raises(BudgetExceededError):
+        pure.spend(0.1, kind="range")
+
+
+def test_budgets_of_different_adjacency_do_not_add(ledger: pq.Ledger) -> None:
+    ledger.spend(0.1, adjacency="replace")
+    ledger.spend(0.1)
+    with pytest.raises(ValueError, match=r"^adjacency must be 'replace'"):
+        ledger.spend(0.1, adjacency="add-remove")
+    assert len(ledger.entries) == 2
+
+
+def test_releases_are_charged_with_their_number(ledger: pq.Ledger) -> None:
+    charge(ledger, epsilon=0.1, adjacency="add-remove", purpose="test", rho=Fraction(1, 900), times=5)
+    (entry,) = ledger.entries
+    assert (entry.epsilon, entry.rho, entry.adjacency) == (Fraction(1, 2), Fraction(5, 900), "add-remove")
+    assert entry.what == "test (5 times 0.1)" and entry.who and entry.when.endswith("+00:00")
+    charge(ledger, epsilon=0.1, adjacency="add-remove", times=0)
+    charge(None, epsilon=math.inf, adjacency="add-remove")
+    assert len(ledger.entries) == 1
+    with pytest.raises(TypeError, match="purpose"):
+        charge(ledger, epsilon=0.1, adjacency="add-remove", purpose=3)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="ledger"):
+        charge(3, epsilon=0.1, adjacency="add-remove")  # type: ignore[arg-type]
+
+
+def test_the_statement_names_every_spend_and_what_remains(ledger: pq.Ledger) -> None:
     ledger.spend(0.25, what="median age")
     ledger.spend(0.5, what="new users", pool="days", group="Monday")
     text = ledger.statement()
     assert text.splitlines()[0] == "budget 1" and text.splitlines()[-1] == "spent 0.75, remaining 0.25"
     assert "0.25  median age" in text and "0.5  new users [days: Monday]" in text and "pool days: 0.5" in text
+    assert f"process {os.getpid()}" not in text
+    assert ledger.statement(signed=True).count(f"process {os.getpid()})") == 2
 
 
-def test_threads_do_not_overspend(monkeypatch: pytest.MonkeyPatch) -> None:
+# --- one account, never two -------------------------------------------------------------------------------------------
+
+
+def test_copies_are_the_same_account(ledger: pq.Ledger) -> None:
+    for same in (copy.copy(ledger), copy.deepcopy([ledger])[0]):
+        assert same is ledger
+
+
+def test_pickles_open_the_file_and_those_in_memory_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(TypeError, match=r"^ledger is in memory"):
+        pickle.dumps(pq.Ledger(1))
+    one = pq.Ledger.open(tmp_path / "one", total=1)
+    other = pickle.loads(pickle.dumps(one))
+    other.spend(0.75)
+    with pytest.raises(BudgetExceededError, match=r"0\.25 of 1 remain"):
+        one.spend(0.5)
+    assert one.identity == other.identity and one.entries == other.entries
+
+
+def test_a_fork_does_not_spend_from_a_copy_in_memory() -> None:
+    ledger = pq.Ledger(1)
+    code = _in_fork(lambda: ledger.spend(0.1))
+    assert code == "LedgerError" and not ledger.entries
+
+
+def _in_fork(action: Any) -> str:
+    """What an action in a forked process ends with: the name of its exception, or nothing."""
+    read, write = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        name = ""
+        try:
+            action()
+        except BaseException as error:
+            name = type(error).__name__
+        finally:
+            os.write(write, name.encode())
+            os._exit(0)
+    os.close(write)
+    os.waitpid(pid, 0)
+    with os.fdopen(read, "rb") as pipe:
+        return pipe.read().decode()
+
+
+def test_threads_do_not_overspend(monkeypatch: pytest.MonkeyPatch, ledger: pq.Ledger) -> None:
     """Two spends that are both checked before either is entered would not both be refused."""
-    account, whole = pq.Ledger(1), accounts._cost
+    whole = Account.cost
 
-    def slow(entries: Any) -> Fraction:
-        cost = whole(entries)
+    def slow(self: Account, more: Any = None) -> Any:
+        cost = whole(self, more)
         time.sleep(0.01)
         return cost
 
-    monkeypatch.setattr(accounts, "_cost", slow)
+    monkeypatch.setattr(Account, "cost", slow)
 
     def spend() -> None:
         with contextlib.suppress(BudgetExceededError):
-            account.spend(0.6)
+            ledger.spend(0.6)
 
     threads = [threading.Thread(target=spend) for _ in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert account.spent == Fraction(3, 5)
+    assert ledger.spent == Fraction(3, 5)
 
 
-def test_names_of_pools_are_text() -> None:
-    with pytest.raises(TypeError, match=r"^pool and group"):
-        pq.Ledger(1).spend(0.1, pool=("a", 1), group="b")  # type: ignore[arg-type]
+def test_a_fork_in_the_middle_of_another_threads_spends_finds_the_locks_free(tmp_path: Path) -> None:
+    ledger = pq.Ledger.open(tmp_path / "one", total=10**6)
+    stop = threading.Event()
+
+    def spend() -> None:
+        while not stop.is_set():
+            ledger.spend(1, "thread")
+
+    thread = threading.Thread(target=spend)
+    thread.start()
+    try:
+        assert [_in_fork(lambda: ledger.spend(1, "fork")) for _ in range(10)] == [""] * 10
+    finally:
+        stop.set()
+        thread.join()
+    assert sum(e.what == "fork" for e in ledger.entries) == 10
+
+
+# --- files ------------------------------------------------------------------------------------------------------------
+
+
+def test_a_file_is_made_with_a_total_and_opened_without(tmp_path: Path) -> None:
+    path = tmp_path / "a?b#%41.ledger"
+    with pytest.raises(FileNotFoundError, match="path"):
+        pq.Ledger.open(path)
+    assert not list(tmp_path.iterdir())
+    one = pq.Ledger.open(path, total=Fraction(7, 3), delta=1e-6)
+    one.spend(Fraction(1, 3), "ages", pool="days", group="Monday", adjacency="replace")
+    other = pq.Ledger.open(str(path))
+    assert other.entries == one.entries and other.remaining == 2 and other.delta == Fraction(1, 10**6)
+    assert pq.Ledger.open(path, total=Fraction(7, 3)).identity == one.identity
+    for totals, name in (((1,), "total"), ((Fraction(7, 3), 0.1), "delta")):
+        with pytest.raises(ValueError, match=f"^{name} must be that of"):
+            pq.Ledger.open(path, *totals)
+    assert [p.name for p in tmp_path.iterdir()] == [path.name]
+    assert as_ledger(str(path)).remaining == 2  # type: ignore[union-attr]
+    with pytest.raises(FileNotFoundError):
+        as_ledger(tmp_path / "none")
+
+
+def test_two_that_have_read_the_same_account_do_not_both_spend_what_remains(tmp_path: Path) -> None:
+    one, other = pq.Ledger.open(tmp_path / "one", total=1), pq.Ledger.open(tmp_path / "one")
+    assert one.remaining == other.remaining == 1
+    one.spend(0.6)
+    with pytest.raises(BudgetExceededError, match=r"0\.4 of 1 remain"):
+        other.spend(0.6)
+    assert other.spent == one.spent == Fraction(3, 5)
+
+
+def test_other_files_are_refused_and_left_alone(tmp_path: Path) -> None:
+    text, empty, foreign = (tmp_path / name for name in ("text", "empty", "foreign"))
+    text.write_text("hello " * 1000)
+    empty.touch()
+    with contextlib.closing(sqlite3.connect(foreign)) as connection:
+        connection.execute("CREATE TABLE account (identity)")
+        connection.commit()
+    for path in (text, empty, foreign, tmp_path):
+        before = path.read_bytes() if path.is_file() else b""
+        for totals in ((), (1,)):
+            if path is empty and totals:
+                continue
+            with pytest.raises(LedgerError, match=rf"{path.name} (is no ledger|cannot be used)"):
+                pq.Ledger.open(path, *totals)
+        assert path == tmp_path or path.read_bytes() == before
+    assert pq.Ledger.open(empty, total=1).remaining == 1  # left by a process that was killed while it made it
+
+
+def test_damage_is_noticed(tmp_path: Path) -> None:
+    path = tmp_path / "one"
+    ledger = pq.Ledger.open(path, total=1)
+    for day in range(100):
+        ledger.spend(Fraction(1, 1000), f"day {day}")
+    whole = path.read_bytes()
+    path.write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(LedgerError, match=r"damaged|cannot be used"):
+        ledger.spend(0.1)
+    path.write_bytes(whole)
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        for change in ("DELETE FROM entries", "UPDATE entries SET epsilon = '0'", "UPDATE account SET total = '9'"):
+            with pytest.raises(sqlite3.IntegrityError):
+                connection.execute(change)
+        connection.execute("DROP TRIGGER entries_stay")
+        connection.execute("DELETE FROM entries WHERE number = 50")
+        connection.commit()
+    with pytest.raises(LedgerError, match="entries are missing"):
+        ledger.spend(0.1)
+    path.unlink()
+    with pytest.raises(LedgerError, match="cannot be used"):
+        ledger.spend(0.1)
+    pq.Ledger.open(path, total=1)
+    with pytest.raises(LedgerError, match="another ledger"):
+        ledger.spend(0.1)
+
+
+def test_a_locked_file_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ledger = pq.Ledger.open(tmp_path / "one", total=1)
+    monkeypatch.setattr(storage, "PATIENCE", 0.05)
+    with contextlib.closing(sqlite3.connect(tmp_path / "one", isolation_level=None)) as connection:
+        connection.execute("BEGIN IMMEDIATE")
+        with pytest.raises(LedgerError, match=r"one is locked by another process"):
+            ledger.spend(0.1)
+        connection.execute("ROLLBACK")
+    ledger.spend(0.1)
+
+
+# --- killed processes -------------------------------------------------------------------------------------------------
+
+TOTAL, PROCESSES = Fraction(3), 8
+ROUNDS = 1000 if os.environ.get("PQ_LONG") else 20
+
+
+def _spend_at_random(path: Path, log: int, seed: int) -> None:
+    """Spend until it is killed or nothing is left; a line of the log stands for a release."""
+    rng, ledger = random.Random(seed), pq.Ledger.open(path)
+    while True:
+        amount, name = Fraction(rng.randrange(1, 30), 100), f"{seed}-{rng.random()}"
+        try:
+            ledger.spend(amount, name)
+        except BudgetExceededError:
+            if ledger.remaining == 0:
+                return
+        else:
+            os.write(log, f"{name} {amount}\n".encode())
+
+
+def kill_at_random(folder: Path, seed: int, spend: Any = _spend_at_random) -> tuple[dict[str, Fraction], pq.Ledger]:
+    """What eight processes say that they have released, four of them killed, and the account afterwards."""
+    rng, path = random.Random(seed), folder / f"ledger-{seed}"
+    pq.Ledger.open(path, total=TOTAL)
+    fork = multiprocessing.get_context("fork")
+    log = os.open(folder / f"log-{seed}", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+    workers = [fork.Process(target=spend, args=(path, log, seed * PROCESSES + i)) for i in range(PROCESSES)]
+    for worker in workers:
+        worker.start()
+    for worker in rng.sample(workers, PROCESSES // 2):
+        time.sleep(rng.random() * 0.02)
+        worker.kill()
+    for worker in workers:
+        worker.join()
+    os.close(log)
+    lines = (folder / f"log-{seed}").read_text().splitlines()
+    return {name: Fraction(amount) for name, amount in map(str.split, lines)}, pq.Ledger.open(path)
+
+
+def holds(released: dict[str, Fraction], ledger: pq.Ledger) -> bool:
+    """Whether released <= charged <= total, and every charge of a release is in the file."""
+    charged = {entry.what: entry.epsilon for entry in ledger.entries}
+    whole = sum(charged.values(), Fraction(0)) == ledger.spent <= TOTAL and len(charged) == len(ledger.entries)
+    return whole and all(charged.get(name) == amount for name, amount in released.items())
+
+
+def test_processes_killed_at_random_never_overspend_and_lose_no_charge(tmp_path: Path) -> None:
+    rounds = [kill_at_random(tmp_path, seed) for seed in range(ROUNDS)]
+    assert all(holds(*one) for one in rounds)
+    assert sum(len(released) for released, _ in rounds) > ROUNDS  # something was at stake
+
+
+def test_processes_that_make_one_file_at_once_share_it(tmp_path: Path) -> None:
+    """Eight forks wait for one moment, open the same path with a total, and spend a tenth each."""
+    fork = multiprocessing.get_context("fork")
+    start = fork.Barrier(PROCESSES)
+
+    def make() -> None:
+        start.wait()
+        pq.Ledger.open(tmp_path / "one", total=1).spend(0.1, str(os.getpid()))
+
+    workers = [fork.Process(target=make) for _ in range(PROCESSES)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    assert [worker.exitcode for worker in workers] == [0] * PROCESSES
+    ledger = pq.Ledger.open(tmp_path / "one")
+    assert ledger.spent == Fraction(PROCESSES, 10) and len({e.what for e in ledger.entries}) == PROCESSES
+
+
+def test_what_charges_after_the_release_or_in_two_steps_is_noticed(tmp_path: Path) -> None:
+    """Mutants: a JSON-like account that is read, then written; and one that releases before it charges."""
+
+    def two_steps(path: Path, log: int, seed: int) -> None:
+        rng = random.Random(seed)
+        for turn in range(20):
+            ledger, amount = pq.Ledger.open(path), Fraction(rng.randrange(1, 30), 100)
+            if ledger.spent + amount > TOTAL:
+                return
+            time.sleep(0.002)
+            with contextlib.closing(sqlite3.connect(path, timeout=60)) as connection:
+                row = (str(amount), f"{seed}-{turn}", "0", "0")
+                connection.execute("INSERT INTO entries (epsilon, what, delta, rho) VALUES (?, ?, ?, ?)", row)
+                connection.commit()
+
+    def too_late(path: Path, log: int, seed: int) -> None:
+        os.write(log, f"{seed}-early 1/100\n".encode())
+        time.sleep(0.05)
+        pq.Ledger.open(path).spend(Fraction(1, 100), f"{seed}-early")
+
+    assert not all(holds(*kill_at_random(tmp_path, seed, two_steps)) for seed in range(100, 105))
+    assert not all(holds(*kill_at_random(tmp_path, seed, too_late)) for seed in range(200, 205))
+
+
+# --- commands ---------------------------------------------------------------------------------------------------------
+
+
+def run(*arguments: Any) -> Any:
+    return CliRunner().invoke(command, [str(a) for a in arguments])
+
+
+def test_commands_make_and_show_an_account(tmp_path: Path) -> None:
+    file = tmp_path / "ages"
+    made = run("init", file, "--total", "1/3", "--delta", "1e-6")
+    assert made.exit_code == 0 and "1/3" in made.output
+    pq.Ledger.open(file).spend(0.25, "median age")
+    shown = run("show", file)
+    assert shown.exit_code == 0 and "0.25  median age  (20" in shown.output and "remaining 1/12" in shown.output
+    account = json.loads(run("show", file, "--json").output)
+    assert account["total"] == "1/3" and account["spent"] == "1/4" and account["entries"][0]["what"] == "median age"
+    again = run("init", file, "--total", "1/3")
+    assert again.exit_code == 2 and "is there already" in again.output
+
+
+@pytest.mark.parametrize("total", ["0", "-1", "nan", "inf", "1e400x", "", "1/0", "9" * 5000])
+def test_commands_refuse_bad_totals(total: str, tmp_path: Path) -> None:
+    found = run("init", tmp_path / "one", "--total", total)
+    assert found.exit_code == 2 and "total" in found.output and not list(tmp_path.iterdir())
+
+
+def test_commands_refuse_other_files(tmp_path: Path) -> None:
+    (tmp_path / "text").write_text("hello " * 1000)
+    for name in ("text", "none"):
+        found = run("show", tmp_path / name)
+        assert found.exit_code in (1, 2) and "Traceback" not in found.output and name in found.output

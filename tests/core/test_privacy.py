@@ -143,7 +143,7 @@ def test_measuring_the_gap_over_all_data_breaks_the_promise() -> None:
 @pytest.mark.parametrize("far", [1e4, 1e8, 1e9, 1e15])
 @pytest.mark.parametrize("family", [pq.Normal, pq.Laplace])
 def test_a_prior_that_is_hopelessly_far_from_a_node(
-    family: Callable[[float, float], pq.core.priors.families.Prior], far: float
+    family: Callable[[float, float], pq.core.priors.Prior], far: float
 ) -> None:
     """Its log masses there have no digits left to tell cells apart; they must not tell records apart either."""
     x = [-7.353510077918533e-09, -4.6003856748366615e-09, -1.0174199968962231e-10, 6.407336292868872e-08]

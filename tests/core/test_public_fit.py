@@ -14,8 +14,7 @@ import scipy.optimize
 import scipy.stats
 
 from pq import losses
-from pq.core.priors.families import Cauchy, HalfCauchy, Laplace, Mixture, Normal, Prior, Uniform
-from pq.core.priors.order_statistic import OrderStatistic
+from pq.core.priors import Cauchy, HalfCauchy, Laplace, Mixture, Normal, OrderStatistic, Prior, Uniform
 from pq.core.public_fit import fit_public, optimal_intervals
 
 NINE = [k / 10 for k in range(1, 10)]

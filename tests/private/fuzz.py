@@ -25,11 +25,12 @@ import click
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 from tqdm import tqdm
 
 import pq
-from pq.cli.release import read_column
-from pq.core.priors.families import Prior
+from pq.core.priors import Prior
+from pq.private.columns.files import TextFormat
 from pq.private.columns.frames import records_of
 from pq.private.mechanisms import Mechanism
 from pq.private.mechanisms.tree import Tree
@@ -220,7 +221,7 @@ KINDS: dict[str, Callable[[np.ndarray[Any, Any], np.random.Generator], Any]] = {
     "pandas categories": lambda x, rng: pd.Series(x).astype("category"),
     "polars": lambda x, rng: pl.Series([None if v > 1 else v for v in x.tolist()], dtype=pl.Float64),
     "polars integers": lambda x, rng: pl.Series(_integers(x), dtype=pl.Int64),
-    "polars text": lambda x, rng: pl.Series([str(v) for v in x.tolist()], dtype=pl.String),
+    "arrow timestamps": lambda x, rng: pa.array(_integers(x), type=pa.timestamp("us", "Europe/Paris")),
     "generator": lambda x, rng: (v for v in x.tolist()),
     "sorted column": lambda x, rng: pq.SortedColumn(x),
     "counts": lambda x, rng: pq.count(x),
@@ -322,7 +323,7 @@ def check_sequence(columns: list[Any], rng: np.random.Generator) -> None:
 def check_file(x: np.ndarray[Any, Any], rng: np.random.Generator) -> None:
     cells = [str(v) for v in x.tolist()] + ['"', '"1,2"', "", "x\x00", "1_0", "é", "1,2,3"]
     rng.shuffle(cells)
-    read = read_column(("value\n" + "\n".join(cells)).encode(), "value")
+    read = TextFormat(by_line=True).column(("value\n" + "\n".join(cells)).encode(), "value")
     assert len(read) == len([cell for cell in cells if cell])
     check_values(
         pq.release(read, [0.5], epsilon=1, priors=pq.Cauchy(0, 1), rng=rng), {"quantiles": [0.5], "grid": None}

@@ -14,6 +14,8 @@ import pytest
 import pq
 from pq.core import grid as steps
 from pq.core.machine import coins, keep, loss
+from pq.core.priors import Prior
+from pq.core.priors.kernel import kinds
 from pq.core.request import Request
 from pq.private.columns.cells import Points
 from pq.private.fast import cells, laws, walk
@@ -28,18 +30,19 @@ def tree(quantiles: Any, priors: Any, epsilon: Any = 1.0, **options: Any) -> Tre
     return Tree(Request.of(quantiles, priors=priors, epsilon=epsilon, **options))
 
 
-def some_prior(rng: np.random.Generator, centre: float, spread: float) -> pq.core.priors.families.Prior:
+def some_prior(rng: np.random.Generator, centre: float, spread: float) -> Prior:
     """A prior that is right, somewhat off, or hopeless."""
     loc = centre + spread * float(rng.choice([0.0, 1.0, 30.0, 1e6]) * rng.normal())
     scale = spread * float(10.0 ** rng.uniform(-4, 3))
     laplace, tail = pq.Laplace(loc, scale), pq.Cauchy(centre + 1.0, 3.0 * spread)
     edges = np.cumsum(rng.uniform(0.1, 2.0, 6)) * scale + loc
-    made: list[pq.core.priors.families.Prior] = [
+    made: list[Prior] = [
         laplace,
         pq.Cauchy(loc, scale),
         pq.HalfCauchy(scale, loc),
         pq.Uniform(loc - scale, loc + scale + 1e-9 * abs(loc)),
         pq.Normal(loc, scale),
+        pq.LogNormal(math.log(abs(loc) + scale), float(rng.uniform(0.1, 2.0))),
         laplace.mix(tail, 0.1),
         pq.Normal(loc, scale).mix(tail, 0.3),
         laplace.mix(pq.HalfCauchy(3.0 * spread, centre), 0.1),
@@ -155,10 +158,10 @@ def test_a_far_prior_is_bounded_and_not_weighed_cell_by_cell(monkeypatch: pytest
 
 @pytest.mark.parametrize(
     "prior",
-    [pq.Uniform(-3, 9), pq.Cauchy(1, 2), pq.HalfCauchy(2, -1), pq.Laplace(1, 2), pq.Normal(1, 2)],
+    [pq.Uniform(-3, 9), pq.Cauchy(1, 2), pq.HalfCauchy(2, -1), pq.Laplace(1, 2), pq.Normal(1, 2), pq.LogNormal(1, 0.7)],
     ids=lambda prior: type(prior).__name__,
 )
-def test_masses_and_points_are_those_of_the_priors(prior: pq.core.priors.families.Prior) -> None:
+def test_masses_and_points_are_those_of_the_priors(prior: Prior) -> None:
     table = encode([prior])
     assert table is not None
     rows = table[0][0, 0]
@@ -178,7 +181,7 @@ def test_masses_and_points_are_those_of_the_priors(prior: pq.core.priors.familie
 
 
 @pytest.mark.parametrize("prior", [pq.Laplace(1, 2), pq.Normal(1, 2), pq.Cauchy(1, 2)])
-def test_log_masses_hold_far_out_or_are_not_given(prior: pq.core.priors.families.Prior) -> None:
+def test_log_masses_hold_far_out_or_are_not_given(prior: Prior) -> None:
     """Where the mass is no float its logarithm is right, or NaN, which leaves the lane to the slow way."""
     table = encode([prior])
     assert table is not None
@@ -197,7 +200,7 @@ def test_log_masses_hold_far_out_or_are_not_given(prior: pq.core.priors.families
 
 
 @pytest.mark.parametrize("prior", [pq.Laplace(0, 2), pq.Normal(0, 2), pq.Cauchy(0, 2), pq.HalfCauchy(2, 0)])
-def test_points_of_narrow_cells_have_all_their_digits(prior: pq.core.priors.families.Prior) -> None:
+def test_points_of_narrow_cells_have_all_their_digits(prior: Prior) -> None:
     table = encode([prior])
     assert table is not None
     rng = np.random.default_rng(0)
@@ -209,9 +212,7 @@ def test_points_of_narrow_cells_have_all_their_digits(prior: pq.core.priors.fami
 
 @pytest.mark.parametrize("family", [pq.Laplace, pq.Normal, pq.Cauchy, lambda loc, scale: pq.HalfCauchy(scale, -loc)])
 @pytest.mark.parametrize("far", [1e3, 1e9, 1e12, 1e14, 1e16])
-def test_no_record_comes_out_under_a_wide_prior(
-    family: Callable[[float, float], pq.core.priors.families.Prior], far: float
-) -> None:
+def test_no_record_comes_out_under_a_wide_prior(family: Callable[[float, float], Prior], far: float) -> None:
     """However wide the prior is beside the records, a real output lies somewhere in a cell and not on its end."""
     x = np.random.default_rng(0).uniform(0, 1, 1000)
     for loc in (far, 0.0):
@@ -221,7 +222,7 @@ def test_no_record_comes_out_under_a_wide_prior(
 
 
 @pytest.mark.parametrize("prior", [pq.Laplace(1, 2), pq.Normal(1, 2), pq.Cauchy(1, 2), pq.HalfCauchy(2, 1)])
-def test_points_hold_far_out_or_are_not_given(prior: pq.core.priors.families.Prior) -> None:
+def test_points_hold_far_out_or_are_not_given(prior: Prior) -> None:
     """A place within a cell that is far from the prior is right too, and not simply the end of the cell."""
     table = encode([prior])
     assert table is not None
@@ -272,11 +273,10 @@ def test_kept_code_goes_with_its_sources_and_their_constants() -> None:
     }
     assert len(keys) == 2
     assert cells.LATTICE_END == steps.LATTICE_END and walk.LEAST_LOG_MASS == independent.LEAST_LOG_MASS
-    kinds = {0: pq.Uniform, 1: pq.Cauchy, 2: pq.HalfCauchy, 3: pq.Laplace, 4: pq.Normal}
-    assert list(kinds) == [laws.UNIFORM, laws.CAUCHY, laws.HALF_CAUCHY, laws.LAPLACE, laws.NORMAL]
-    for kind, family in kinds.items():
+    assert {pq.Uniform, pq.Cauchy, pq.HalfCauchy, pq.Laplace, pq.Normal, pq.LogNormal} <= set(kinds())
+    for family, kind in kinds().items():
         table = encode([family(1.0, 2.0)])
-        assert table is not None and table[0][0, 0, 0, 0] == kind
+        assert table is not None and table[0][0, 0, 0, [0, 3]].tolist() == [kind, 1.0]
 
 
 class _Codegen:

@@ -16,6 +16,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
+import pyarrow.compute
 import pyarrow.parquet
 import pytest
 
@@ -159,7 +160,15 @@ COLUMNS: dict[str, tuple[Any, tuple[list[float], list[int], int]]] = {
     "polars series": (pl.Series([2, None, 2]), ([2.0], [2], 1)),
     "polars nothing": (pl.Series([None, None]), ([], [], 2)),
     "polars decimal": (pl.Series(["0.10", "0.1"]).cast(pl.Decimal(10, 2)), ([0.1], [2], 0)),
-    "pyarrow texts": (pa.chunked_array([["2", "b", None]]), ([2.0], [1], 2)),
+    "rows of a cursor": ([(2,), (1,), (2,)], ([1.0, 2.0], [1, 2], 0)),
+    "scalars of pyarrow": (list(pa.array([2, None, 2])), ([2.0], [2], 1)),
+    "arrays without dimensions": ([np.array(2), None, np.array(2.0)], ([2.0], [2], 1)),
+    "dictionary": (pa.array([2, 1, 2, None]).dictionary_encode(), ([1.0, 2.0], [1, 2], 1)),
+    "run ends": (
+        pyarrow.compute.run_end_encode(pa.array([2, 2, None])),
+        ([2.0], [2], 1),
+    ),
+    "pandas sparse": (pd.Series(pd.arrays.SparseArray([2.0, NAN, 2.0])), ([2.0], [2], 1)),
     "dask series": (dd.from_pandas(pd.Series([2.0, NAN, 2.0]), npartitions=2), ([2.0], [2], 1)),
     "unnamed frame": (pd.DataFrame([2, 1, 2]), ([1.0, 2.0], [1, 2], 0)),
     "counts": (pq.Counts([2.0, 1.0], [2, 1]), ([1.0, 2.0], [1, 2], 0)),
@@ -198,8 +207,9 @@ FRAME = pl.DataFrame({"a": [1], "b": [2], "s": ["x"], "t": [datetime.date(2020, 
         (FRAME, {"value": "a", "count": "c"}, ValueError, "^count must .* got 'c'"),
         (FRAME.lazy(), {"value": "s"}, TypeError, "^value must name a column of numbers"),
         (FRAME.lazy(), {"value": "a", "count": "t"}, TypeError, "^count must name a column of numbers"),
-        (FRAME, {"value": "t"}, TypeError, "^x must be a column of real numbers"),
-        (FRAME.to_arrow(), {"value": "t"}, TypeError, "^x must be a column of real numbers"),
+        (FRAME, {"value": "s"}, TypeError, "^value must name a column of numbers.* 's' is of type String$"),
+        (FRAME.to_arrow(), {"value": "s"}, TypeError, "^value must name a column of numbers"),
+        (FRAME, {"value": "a", "count": "t"}, TypeError, "^count must name a column of numbers"),
         (FRAME, {"value": "a", "grid": 0}, ValueError, "^grid must"),
         ([1.0], {"value": "a"}, TypeError, "^x must be a table"),
         ("text", {}, TypeError, "^x must be"),

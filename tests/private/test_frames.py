@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from typing import Any
 
 import numpy as np
@@ -39,3 +41,21 @@ def test_columns_stay_as_they_are() -> None:
     before = x.copy()
     pq.release(x, [0.5], epsilon=1, priors=pq.Cauchy(0, 1))
     pd.testing.assert_series_equal(x, before)
+
+
+def test_no_engine_is_needed_for_columns_without_one() -> None:
+    """A fresh process where none can be imported releases, counts and inspects lists, arrays and text."""
+    script = """
+import sys
+for name in ("polars", "pandas", "pyarrow", "duckdb", "dask"):
+    sys.modules[name] = None
+import numpy as np, pq
+from pq.private.columns.text import CellRule, TextColumn
+columns = [1.0, None, "2"], np.arange(3.0), np.array(["2026-03-01"], dtype="M8[D]"), TextColumn(["1"], CellRule())
+for x in columns:
+    pq.release(x, [0.5], epsilon=1, priors=pq.Cauchy(0, 1), mechanism="tree")
+    pq.release(pq.count(x, grid=1), [0.5], epsilon=1, priors=pq.Cauchy(0, 1), mechanism="tree", grid=1)
+    print(pq.inspect(x).unread)
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert (done.stdout.split(), done.stderr) == (["1", "0", "0", "0"], "")

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -195,7 +196,7 @@ def test_objects_with_an_array_interface_are_columns() -> None:
         np.zeros((2, 2)),
         np.array(["a", "b"]),
         np.array([1j]),
-        np.array(["2020-01-01"], dtype="datetime64[D]"),
+        np.array([1], dtype="timedelta64[M]"),
     ],
 )
 def test_what_is_no_column_of_numbers_is_refused_by_its_type(x: object) -> None:
@@ -321,7 +322,7 @@ def test_a_prior_with_no_mass_between_the_parents_gives_the_nearest_end() -> Non
         assert pq.log_density(x, [v[1] - 0.1, v[1], v[2]], QS, **keywords) == -math.inf
 
 
-@pytest.mark.parametrize("junk", ["?", None, [1.0], (2.0,), b"\xff", 1j, np.timedelta64(1, "D"), object()])
+@pytest.mark.parametrize("junk", ["?", None, [1.0], (2.0,), b"\xff", 1j, np.timedelta64(1, "D"), pd.NaT, object()])
 def test_one_record_never_changes_how_another_is_read(junk: Any) -> None:
     """Whatever one element of a list is, the others count as they did: else adding it would change many records."""
     for others in (
@@ -335,7 +336,7 @@ def test_one_record_never_changes_how_another_is_read(junk: Any) -> None:
         [10**400, -(10**400)],
         [None],
     ):
-        assert sorted_values([*others, junk]).tolist() == sorted_values(others).tolist()
+        assert sorted_values([*others, junk]).tolist() == sorted([*sorted_values(others), *sorted_values([junk])])
 
 
 def test_elements_beyond_the_floats_count_as_the_largest() -> None:
@@ -366,12 +367,12 @@ def test_odd_containers_release_without_a_word(x: Any) -> None:
     "x",
     [
         np.ma.masked_array([1j]),
-        np.ma.masked_array(np.array(["2020-01-01"], dtype="datetime64[D]")),
+        np.ma.masked_array(np.array([1], dtype="timedelta64[M]")),
         np.array(["1", "22"]),
     ],
 )
 def test_refusals_tell_the_type_and_nothing_else(x: Any) -> None:
-    with pytest.raises(TypeError, match=r"^x must be a column of real numbers$"):
+    with pytest.raises(TypeError, match=r"^x must be a column of real numbers, [a-z ,]*, got [a-z0-9_]+$"):
         release(x)
 
 

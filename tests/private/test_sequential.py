@@ -14,14 +14,14 @@ import pytest
 
 import pq
 from pq import sequential
-from pq.core.budget.guarantee import zcdp_total
+from pq.core.budget.composition import Cost, releases_epsilon
 from pq.core.budget.ledger import Ledger
 from pq.core.request import Request
 from pq.learners import StepsExceeded, private_noise_std, square_root_variances
 from pq.losses import laplace_linear, proxy_interval, widen
 from pq.private.columns.cells import Points
 from pq.private.mechanisms.tree import Tree
-from pq.private.sequential import loop
+from pq.private.sequential import session as sessions
 from pq.private.sequential.learned import optimal_interval, shorten
 from pq.sequential import DPLearned, NonPrivate, PubPrev, PubProx, Session, Standardise, Static, release_sequence
 from pqlab.experiments import sequential as experiments
@@ -53,7 +53,7 @@ def days(count: int, seed: int = 0) -> tuple[list[np.ndarray[Any, Any]], np.ndar
 
 
 def tree(quantiles: Any, priors: Any, **options: Any) -> Tree:
-    return Tree(Request.of(quantiles, priors=priors, **(loop._OPTIONS | options)))
+    return Tree(Request.of(quantiles, priors=priors, **(sessions._OPTIONS | options)))
 
 
 # --- what predictors see ----------------------------------------------------------------------------------------------
@@ -321,7 +321,7 @@ def test_options_reach_the_release() -> None:
 
 def test_disjoint_people_share_a_pool_and_others_add_up() -> None:
     datasets, features = days(3)
-    ledger = Ledger(1)
+    ledger = Ledger(1, delta=1e-6)
     release_sequence(datasets, features, predictors()["private"], QUANTILES, epsilon=1, ledger=ledger)
     assert ledger.remaining == 0 and len(ledger.entries) == 3
     with pytest.raises(ValueError, match=r"spend|fit"):  # another sequence may be about the same people
@@ -352,17 +352,19 @@ def test_a_resumed_sequence_stays_in_its_pool(tmp_path: Any) -> None:
     assert ledger.spent == 1 and len(ledger.entries) == 2
 
 
-def test_zcdp_total() -> None:
-    """From the definitions with mpmath-free arithmetic: rho = T epsilon^2 / 2."""
-    assert zcdp_total(Fraction(1, 100), 1000, 1e-5) == pytest.approx(0.05 + 2 * math.sqrt(0.05 * math.log(1e5)))
-    assert zcdp_total(Fraction(1, 10), 2, 1e-9) == pytest.approx(0.2)
+def test_a_sequence_and_as_many_releases_cost_the_same() -> None:
+    """By the one accounting, and by what it stands for: bounded range, an eighth of the square for each release."""
     session = Session(
-        predictors()["prev"], QUANTILES, epsilon=0.01, individuals="overlap", composition="zcdp", delta=1e-5
+        predictors()["prev"], [0.1, 0.5, 0.75], epsilon=0.1, individuals="overlap", composition="zcdp", delta=1e-6
     )
     for _ in range(100):
         session.step([0.0, 0.0], [1.0])
-    assert session.guarantee.epsilon == zcdp_total(Fraction(1, 100), 100, 1e-5) < 1.0
-    assert session.guarantee.delta == 1e-5
+    plan = pq.plan(QUANTILES, epsilon=0.1)
+    pure, concentrated = releases_epsilon(plan, 100, 1e-6)
+    assert session.guarantee.epsilon == pytest.approx(concentrated, rel=1e-9)
+    assert concentrated < pure / 3
+    assert session.guarantee.epsilon < (Cost.of(0.1, "range") * 100).epsilon_at(1e-6)
+    assert session.guarantee.delta == 1e-6
 
 
 def test_nonprivate_releases_say_so() -> None:

@@ -1,25 +1,100 @@
-"""Privacy of many releases about the same people: pure, and concentrated through bounded range (Section 5.3).
+"""Privacy of many releases about the same people: one accounting, for releases, sequences and ledgers (Section 5.3).
 
 Each mechanism of a plan that spends `epsilon_i` has more than `epsilon_i`-differential privacy: its privacy loss on any
 pair of neighbours lies in an interval of width `epsilon_i` (*bounded range*; Durfee and Rogers 2019), since the utility
 of every output moves by something between `-D` and `D` and the score is `epsilon_i / (2 D)` times the utility. A
 mechanism of range `epsilon_i` is `epsilon_i^2 / 8`-zCDP, by Hoeffding's lemma (Cesar and Rogers 2021), a quarter of
-what pure privacy alone gives. Such costs add up along a path of a plan and over releases, and a total of rho is
-(epsilon, delta)-differential privacy for every delta at the epsilon that `zcdp_epsilon` gives. For many releases that
-grows like a square root instead of linearly.
+what pure privacy alone gives. Such costs add up along a path of a plan and over releases, adaptive ones too. A path's
+budgets sum to epsilon, so that its squares sum to at most `epsilon^2`: a whole release costs at most `epsilon^2 / 8`.
+
+What is only known to be epsilon-private costs `epsilon^2 / 2`, and what is (epsilon, delta)-private that and its delta
+(Bun and Steinke 2016). A total of rho is (epsilon, delta)-differential privacy for every delta at the epsilon that
+`zcdp_epsilon` gives; for many releases that grows like a square root instead of linearly.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, Literal
 
 from scipy import optimize
 
+from pq.core.choices import check_choice
 from pq.core.exact import decimal_fraction
 from pq.core.plan import Plan
+
+PrivacyKind = Literal["range", "pure"]
+_SQUARES = {"range": Fraction(1, 8), "pure": Fraction(1, 2)}  # rho over epsilon^2
+_ROUNDING = 1e-12  # more than the conversion is off, relative
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What something costs a person: it is (epsilon, delta)-private, and rho-zCDP but for the same delta.
+
+    epsilon: exact, in nats. delta: exact, 0 for pure privacy. rho: exact, in nats. Costs of mechanisms on the same
+    people add up in all three, also if later ones are chosen by what earlier ones gave.
+
+    >>> Cost.of(0.5, "range") + Cost.of(1)
+    Cost(epsilon=Fraction(3, 2), delta=Fraction(0, 1), rho=Fraction(17, 32))
+    """
+
+    epsilon: Fraction = Fraction(0)
+    delta: Fraction = Fraction(0)
+    rho: Fraction = Fraction(0)
+
+    @classmethod
+    def of(cls, epsilon: Any, kind: PrivacyKind = "pure", *, delta: Any = 0, rho: Any = None) -> Cost:
+        """The cost of one mechanism.
+
+        epsilon: positive and finite. kind: "range" for one exponential mechanism, or several on one path of a plan,
+        whose ranges sum to epsilon; "pure" for what is only known to be epsilon-private. delta: in [0, 1). rho: if a
+        smaller one than the kind's is known. Raises `TypeError` or `ValueError` naming the argument.
+        """
+        check_choice(kind, PrivacyKind, "kind")
+        budget, chance = decimal_fraction(epsilon, "epsilon"), decimal_fraction(delta, "delta")
+        if budget <= 0:
+            raise ValueError(f"epsilon must be positive, got {epsilon}")
+        if not 0 <= chance < 1:
+            raise ValueError(f"delta must lie in [0, 1), got {delta}")
+        least = budget**2 * _SQUARES[kind]
+        if rho is not None:
+            known = decimal_fraction(rho, "rho")
+            if known <= 0:
+                raise ValueError(f"rho must be positive, got {rho}")
+            least = min(least, known)
+        return cls(budget, chance, least)
+
+    def __add__(self, other: Cost) -> Cost:
+        return Cost(self.epsilon + other.epsilon, self.delta + other.delta, self.rho + other.rho)
+
+    def __mul__(self, times: int) -> Cost:
+        return Cost(self.epsilon * times, self.delta * times, self.rho * times)
+
+    def epsilon_at(self, delta: Any = 0) -> Fraction | float:
+        """The least epsilon known for which this is (epsilon, delta)-private: the sum or what `zcdp_epsilon` gives.
+
+        delta: in [0, 1). Infinite where it does not even cover the deltas that were spent.
+
+        >>> round(float((Cost.of(0.1, "range") * 365).epsilon_at(1e-6)), 3)
+        4.958
+        """
+        chance = decimal_fraction(delta, "delta")
+        if not 0 <= chance < 1:
+            raise ValueError(f"delta must lie in [0, 1), got {delta}")
+        if chance < self.delta:
+            return math.inf
+        left = float(chance - self.delta) * (1.0 - 1e-15)
+        if not left > 0.0 or not self.rho:
+            return self.epsilon
+        return min(self.epsilon, Fraction(zcdp_epsilon(self.rho, left)))
+
+    def fits(self, epsilon: Fraction, delta: Fraction) -> bool:
+        """Whether this is known to be (epsilon, delta)-private."""
+        return self.delta <= delta and (self.epsilon <= epsilon or self.epsilon_at(delta) <= epsilon)
 
 
 def plan_zcdp(plan: Plan) -> Fraction:
@@ -64,7 +139,7 @@ def zcdp_delta(rho: float | Fraction, epsilon: float) -> float:
     >>> round(zcdp_delta(0.1, 1.5), 8)
     0.00035081
     """
-    rho = _positive(rho, "rho")
+    rho = _float_above(rho, "rho")
     if not epsilon >= 0:
         raise ValueError(f"epsilon must not be negative, got {epsilon}")
 
@@ -73,7 +148,8 @@ def zcdp_delta(rho: float | Fraction, epsilon: float) -> float:
         alpha = 1.0 + excess
         return excess * (alpha * rho - epsilon) - log_excess - alpha * math.log1p(1.0 / excess)
 
-    start = math.log(max((epsilon / rho - 1.0) / 2.0, 1e-3))  # where the exponential part is least
+    # The exponential part is least where alpha - 1 is half of epsilon / rho - 1, which may be beyond the floats.
+    start = math.log(1e-3) if epsilon < 1.002 * rho else min(math.log(epsilon - rho) - math.log(2.0 * rho), 690.0)
     best = optimize.minimize_scalar(
         log_delta, bounds=(start - 12.0, start + 12.0), method="bounded", options={"xatol": 1e-12}
     )
@@ -81,20 +157,24 @@ def zcdp_delta(rho: float | Fraction, epsilon: float) -> float:
 
 
 def zcdp_epsilon(rho: float | Fraction, delta: float) -> float:
-    """The least epsilon at which rho-zCDP is known to give (epsilon, delta)-differential privacy; see `zcdp_delta`.
+    """The least epsilon at which rho-zCDP is known to give (epsilon, delta)-privacy, rounded up; see `zcdp_delta`.
 
     rho: total cost in nats, positive. delta: in (0, 1). Returns epsilon, at most `rho + 2 sqrt(rho log(1 / delta))`.
 
     >>> zcdp_epsilon(0.125, 1e-6) < 0.125 + 2 * (0.125 * math.log(1e6)) ** 0.5
     True
     """
-    rho = _positive(rho, "rho")
+    rho = _float_above(rho, "rho")
     if not 0 < delta < 1:
         raise ValueError(f"delta must lie strictly between 0 and 1, got {delta}")
-    most = rho + 2.0 * math.sqrt(rho * math.log(1.0 / delta))
+    most = (rho + 2.0 * math.sqrt(rho) * math.sqrt(math.log(1.0 / delta))) * (1.0 + _ROUNDING)
     if zcdp_delta(rho, 0.0) <= delta:
         return 0.0
-    return float(optimize.brentq(lambda e: math.log(zcdp_delta(rho, e) / delta), 0.0, most, xtol=1e-13, rtol=1e-13))
+    low, high = 0.0, most  # delta is covered at `high`, always
+    while high - low > _ROUNDING * high:
+        middle = 0.5 * (low + high)
+        low, high = (low, middle) if zcdp_delta(rho, middle) <= delta else (middle, high)
+    return high * (1.0 + _ROUNDING)
 
 
 def releases_epsilon(plan: Plan, releases: int, delta: float) -> tuple[float, float]:
@@ -114,8 +194,9 @@ def releases_epsilon(plan: Plan, releases: int, delta: float) -> tuple[float, fl
     return float(Fraction(plan.epsilon) * releases), zcdp_epsilon(rho, delta)
 
 
-def _positive(value: float | Fraction, name: str) -> float:
+def _float_above(value: float | Fraction, name: str) -> float:
+    """A positive number as a float that is at least as large."""
     number = float(value)
-    if not 0 < number < math.inf:
+    if not 0 <= number < math.inf or not value > 0:
         raise ValueError(f"{name} must be positive and finite, got {value}")
-    return number
+    return math.nextafter(number, math.inf) if isinstance(value, Fraction) else number

@@ -1,10 +1,9 @@
-"""What a sequence of releases costs a person in total (Section 5.3; zCDP: Bun and Steinke 2016)."""
+"""What a sequence of releases costs a person in total (Section 5.3)."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from fractions import Fraction
 
 
 @dataclass(frozen=True)
@@ -28,21 +27,18 @@ class Guarantee:
         if math.isinf(self.epsilon):
             return "no privacy: the priors were learnt from the records themselves, for comparison only"
         who = "records in one data set only" if self.individuals == "disjoint" else "records in all data sets"
-        text = f"({self.epsilon:g}, {self.delta:g})-differentially private for a person with {who} ({self.adjacency})"
+        total = f"({at_least(self.epsilon)}, {at_least(self.delta)})"
+        text = f"{total}-differentially private for a person with {who} ({self.adjacency})"
         if not self.learning_epsilon:
             return text
-        learning = f"({self.learning_epsilon:g}, {self.learning_delta:g}) for learning"
-        return f"{text}: {self.release_epsilon:g} for the release and {learning}"
+        learning = f"({at_least(self.learning_epsilon)}, {at_least(self.learning_delta)}) for learning"
+        return f"{text}: {at_least(self.release_epsilon)} for the release and {learning}"
 
 
-def zcdp_total(epsilon: Fraction | float, count: int, delta: float) -> float:
-    """The epsilon, at delta, of that many epsilon-private releases together, by zero-concentrated privacy.
+def at_least(value: float) -> str:
+    """A number in few digits that are never less than it is: a budget is not shown smaller than what is spent.
 
-    Each is `epsilon**2 / 2`-zCDP (Bun and Steinke 2016, Prop. 1.4), these add, and `rho`-zCDP is
-    `(rho + 2 sqrt(rho log(1 / delta)), delta)`-private (Prop. 1.3). No more than the plain sum.
-
-    >>> zcdp_total(Fraction(1, 10), 100, 1e-6), zcdp_total(Fraction(1, 10), 1, 1e-6)
-    (5.756522, 0.1)
+    >>> at_least(1.0), at_least(1.0000049)
+    ('1', '1.000005')
     """
-    rho = count * float(epsilon) ** 2 / 2.0
-    return min(rho + 2.0 * math.sqrt(rho * math.log(1.0 / delta)), float(epsilon * count))
+    return next(text for digits in range(6, 18) if float(text := f"{value:.{digits}g}") >= value)

@@ -8,46 +8,29 @@ Ten spends of 0.1 are one, exactly; a spend that does not fit is refused and cha
 
 from __future__ import annotations
 
-import json
+import getpass
 import os
-import tempfile
-import threading
-from collections.abc import Mapping
-from dataclasses import dataclass
+from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+from pq.core.budget.account import Account, BudgetExceededError, Entry, LedgerError
+from pq.core.budget.composition import Cost, PrivacyKind
+from pq.core.budget.storage import FileStorage, MemoryStorage, Storage
+from pq.core.choices import Adjacency, check_choice
 from pq.core.exact import Number, decimal_fraction
 
-_SPENDING = threading.Lock()  # of the check and the entry that follows, for all accounts of a process
-
-
-class BudgetExceededError(ValueError):
-    """A spend that the remaining budget does not cover."""
-
-
-@dataclass(frozen=True)
-class Entry:
-    """One spend: its budget, what it was for, and, in parallel composition, its pool and group of people."""
-
-    epsilon: Fraction
-    what: str
-    pool: str | None = None
-    group: str | None = None
-
-
-def _positive(value: Any, name: str) -> Fraction:
-    epsilon = decimal_fraction(value, name)
-    if epsilon <= 0:
-        raise ValueError(f"{name} must be positive, got {value}")
-    return epsilon
+__all__ = ["BudgetExceededError", "Entry", "Ledger", "LedgerError", "as_ledger", "charge"]
 
 
 class Ledger:
-    """An account of privacy budget under pure epsilon-differential privacy.
+    """An account of privacy budget, in memory; `Ledger.open` keeps one in a file that many processes share.
 
-    total: all that may be spent on any one person, positive; a decimal such as 0.1 means one tenth.
+    total: all the epsilon that may be spent on any one person, positive; a decimal such as 0.1 means one tenth. delta:
+        all the delta, in [0, 1), None for 0. With a positive one many small spends cost less than their sum: the
+        account is then kept in zCDP too, and `spent` is the less of both, see `pq.core.budget.composition.Cost`.
+
     Raises `ValueError` or `TypeError` naming the argument. Guarantees that `spent` never exceeds `total`, exactly.
 
     >>> ledger = Ledger(1)
@@ -57,33 +40,81 @@ class Ledger:
     Fraction(0, 1)
     >>> ledger.spend(1e-9)
     Traceback (most recent call last):
-    pq.core.budget.ledger.BudgetExceededError: epsilon 1e-09 does not fit: 0 of 1 remain
+    pq.core.budget.account.BudgetExceededError: epsilon 1e-09 does not fit: 0 of 1 remain
     """
 
-    def __init__(self, total: Number) -> None:
-        self.total = _positive(total, "total")
-        self._entries: list[Entry] = []
+    def __init__(self, total: Number, delta: Number | None = None) -> None:
+        self._keep(MemoryStorage(_total(total), _delta(delta) or Fraction(0)))
+
+    def _keep(self, storage: Storage) -> None:
+        self._storage, self._account = storage, Account()
+
+    @classmethod
+    def open(cls, path: str | os.PathLike[str], total: Number | None = None, delta: Number | None = None) -> Ledger:
+        """The account in a file on a local disk (SQLite), safe between threads, processes, forks and crashes.
+
+        path: of the file. total, delta: as for `Ledger`; with a total the file is made where there is none, and where
+        there is one its totals must be these. Without, a missing file is a `FileNotFoundError`. Every spend is there
+        for good before it is granted. Raises `LedgerError` for a file that is no ledger, damaged or locked.
+
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     Ledger.open(f"{folder}/ages.ledger", total=1).spend(0.25, "median age")
+        ...     Ledger.open(f"{folder}/ages.ledger").remaining
+        Fraction(3, 4)
+        """
+        ledger = cls.__new__(cls)
+        ledger._keep(FileStorage(Path(path), None if total is None else _total(total), _delta(delta)))
+        return ledger
+
+    @property
+    def total(self) -> Fraction:
+        """All the epsilon that may be spent on a person, exact."""
+        return self._storage.total
+
+    @property
+    def delta(self) -> Fraction:
+        """All the delta that may be spent on a person, exact."""
+        return self._storage.delta
+
+    @property
+    def identity(self) -> str:
+        """A name that no other account has."""
+        return self._storage.identity
 
     @property
     def entries(self) -> tuple[Entry, ...]:
-        """All spends so far, in order."""
-        return tuple(self._entries)
+        """All spends so far, in order, those of other processes included."""
+        return tuple(self._now().entries)
 
     @property
     def spent(self) -> Fraction:
-        """What the spends so far cost together, exact."""
-        return _cost(self._entries)
+        """The epsilon that the spends so far cost together at `delta`: exact, or rounded up where zCDP counts."""
+        return Fraction(self._now().cost().epsilon_at(self.delta))
 
     @property
     def remaining(self) -> Fraction:
-        """What may still be spent on everybody, exact."""
+        """The epsilon that may still be spent on everybody, exact."""
         return self.total - self.spent
 
-    def spend(self, epsilon: Number, what: str = "", *, pool: str | None = None, group: str | None = None) -> None:
+    def spend(
+        self,
+        epsilon: Number,
+        what: str = "",
+        *,
+        pool: str | None = None,
+        group: str | None = None,
+        kind: PrivacyKind = "pure",
+        delta: Number = 0,
+        rho: Number | None = None,
+        adjacency: Adjacency | None = None,
+    ) -> None:
         """Take a budget from the account (sequential composition), or from a pool of disjoint groups (parallel).
 
         epsilon: positive. what: what it is for; shown in the statement. pool, group: both or neither; nobody may be in
-        two groups of one pool, which only the caller can know. A pool costs as much as its dearest group.
+        two groups of one pool, which only the caller can know. A pool costs as much as its dearest group. kind, delta,
+        rho: see `pq.core.budget.composition.Cost.of`. adjacency: what neighbours differ in; all entries that say it
+        must say the same, as budgets of different ones do not add.
         Raises `BudgetExceededError` if it does not fit, `ValueError` or `TypeError` naming a bad argument; the account
         is then as it was before.
 
@@ -93,75 +124,158 @@ class Ledger:
         >>> ledger.spent
         Fraction(3, 4)
         """
-        cost = _positive(epsilon, "epsilon")
+        cost = Cost.of(epsilon, kind, delta=delta, rho=rho)
         if (pool is None) != (group is None):
             raise ValueError("pool and group must be given together")
         if not all(name is None or isinstance(name, str) for name in (pool, group)):
             raise TypeError("pool and group must be text")
-        entry = Entry(cost, str(what), pool, group)
-        with _SPENDING:
-            if _cost([*self._entries, entry]) > self.total:
-                raise BudgetExceededError(
-                    f"epsilon {epsilon} does not fit: {_text(self.remaining)} of {_text(self.total)} remain"
-                )
-            self._entries.append(entry)
+        if adjacency is not None:
+            check_choice(adjacency, Adjacency, "adjacency")
+        self._enter(
+            Entry(cost.epsilon, str(what), pool, group, cost.delta, cost.rho, adjacency, _who(), _moment()),
+        )
 
-    def statement(self) -> str:
-        """A readable account: every spend, the cost of each pool, and what remains."""
-        lines = [f"budget {_text(self.total)}"]
-        for entry in self._entries:
+    def _enter(self, entry: Entry) -> None:
+        with self._storage.transaction(writes=True) as transaction:
+            self._account = _caught_up(self._account, transaction.entries(len(self._account.entries)))
+            known = self._account.adjacency
+            if entry.adjacency and known and known != entry.adjacency:
+                raise ValueError(
+                    f"adjacency must be {known!r}, as in the ledger's other entries, got {entry.adjacency!r}: "
+                    "budgets of different ones do not add"
+                )
+            if not self._account.cost(entry).fits(self.total, self.delta):
+                raise BudgetExceededError(self._refusal(entry))
+            transaction.append(entry)
+
+    def _refusal(self, entry: Entry) -> str:
+        now = self._account.cost()
+        left = self.total - Fraction(now.epsilon_at(self.delta))
+        if not (entry.delta or self.delta):
+            return f"epsilon {_text(entry.epsilon)} does not fit: {_text(left)} of {_text(self.total)} remain"
+        return (
+            f"epsilon {_text(entry.epsilon)}, delta {_text(entry.delta)} does not fit: {_text(left)} of "
+            f"{_text(self.total)} and delta {_text(self.delta - now.delta)} of {_text(self.delta)} remain"
+        )
+
+    def _now(self) -> Account:
+        with self._storage.transaction(writes=False) as transaction:
+            self._account = _caught_up(self._account, transaction.entries(len(self._account.entries)))
+            return self._account
+
+    def statement(self, *, signed: bool = False) -> str:
+        """A readable account: every spend, the cost of each pool, and what remains.
+
+        signed: with the time, the user and the process of each spend.
+        """
+        account = self._now()
+        lines = [f"budget {_text(self.total)}{f', delta {_text(self.delta)}' if self.delta else ''}"]
+        for entry in account.entries:
             where = f" [{entry.pool}: {entry.group}]" if entry.pool is not None else ""
-            lines.append(f"  {_text(entry.epsilon):>10}  {entry.what or 'release'}{where}")
-        for pool, cost in _pools(self._entries).items():
-            lines.append(f"  pool {pool}: {_text(cost)}, the most that one of its groups cost")
-        return "\n".join([*lines, f"spent {_text(self.spent)}, remaining {_text(self.remaining)}"])
+            chance = f", delta {_text(entry.delta)}" if entry.delta else ""
+            by = f"  ({entry.when}, {entry.who})" if signed else ""
+            lines.append(f"  {_text(entry.epsilon):>10}  {entry.what or 'release'}{where}{chance}{by}")
+        for pool, cost in account.pools().items():
+            lines.append(f"  pool {pool}: {_text(cost.epsilon)}, the most that one of its groups cost")
+        spent = Fraction(account.cost().epsilon_at(self.delta))
+        return "\n".join([*lines, f"spent {_text(spent)}, remaining {_text(self.total - spent)}"])
 
     def to_dict(self) -> dict[str, Any]:
-        """The account as plain text and lists, exact; `Ledger.from_dict` is the inverse."""
-        entries = [{"epsilon": str(e.epsilon), "what": e.what, "pool": e.pool, "group": e.group} for e in self._entries]
-        return {"total": str(self.total), "entries": entries}
+        """The account as plain text and lists, exact."""
+        account = self._now()
+        spent = Fraction(account.cost().epsilon_at(self.delta))
+        entries = [
+            {name: str(value) if isinstance(value, Fraction) else value for name, value in vars(entry).items()}
+            for entry in account.entries
+        ]
+        totals = {"total": self.total, "delta": self.delta, "spent": spent, "remaining": self.total - spent}
+        return {name: str(value) for name, value in totals.items()} | {"entries": entries}
 
-    @classmethod
-    def from_dict(cls, account: Mapping[str, Any]) -> Ledger:
-        """The account that `to_dict` described; refuses one that is overspent."""
-        ledger = cls(Fraction(account["total"]))
-        for e in account["entries"]:
-            ledger.spend(Fraction(e["epsilon"]), e["what"], pool=e["pool"], group=e["group"])
+    def __repr__(self) -> str:
+        where = repr(str(self._storage.path)) if isinstance(self._storage, FileStorage) else "memory"
+        return f"<Ledger of {_text(self.total)} in {where}>"
+
+    def __copy__(self) -> Ledger:
+        return self  # two copies of one account would spend it twice
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Ledger:
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        if not isinstance(self._storage, FileStorage):
+            raise TypeError("ledger is in memory and cannot be pickled: two of it would be spent; use pq.Ledger.open")
+        return Ledger.open, (str(self._storage.path),)
+
+
+def as_ledger(ledger: Ledger | str | os.PathLike[str] | None) -> Ledger | None:
+    """The account that somebody means: one, or the path of one that is there. Raises `TypeError` naming ledger."""
+    if ledger is None or isinstance(ledger, Ledger):
         return ledger
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the account to a JSON file, all of it or nothing: a crash leaves the old file."""
-        target = Path(path)
-        handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=target.name)
-        try:
-            with os.fdopen(handle, "w", encoding="utf-8") as file:
-                json.dump(self.to_dict(), file, indent=1)
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(temporary, target)
-        except BaseException:
-            Path(temporary).unlink(missing_ok=True)
-            raise
-
-    @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Ledger:
-        """The account that `save` wrote."""
-        return cls.from_dict(json.loads(Path(path).read_text(encoding="utf-8")))
+    if not isinstance(ledger, (str, os.PathLike)):
+        raise TypeError(f"ledger must be a pq.Ledger, the path of one or None, got {type(ledger).__name__}")
+    return Ledger.open(ledger)
 
 
-def _pools(entries: list[Entry]) -> dict[str, Fraction]:
-    """The cost of each pool: the most that was spent on one of its groups."""
-    totals: dict[str, dict[str, Fraction]] = {}
+def charge(
+    ledger: Ledger | str | os.PathLike[str] | None,
+    *,
+    epsilon: Any,
+    adjacency: Adjacency,
+    purpose: str = "",
+    rho: Any = None,
+    times: int = 1,
+) -> None:
+    """Charge releases to an account, if there is one, before they touch the data.
+
+    ledger: an account, the path of one, or None. epsilon: of one release, for a person; an infinite one cannot be
+    charged. purpose: text of the entry. rho: of one release, for a person, where it is known. times: how many.
+    Raises as `Ledger.spend`, and `TypeError` naming ledger or purpose; then nothing is charged.
+
+    >>> ledger = Ledger(1)
+    >>> charge(ledger, epsilon=0.25, adjacency="add-remove", purpose="median age", times=3)
+    >>> ledger.remaining
+    Fraction(1, 4)
+    """
+    if not isinstance(purpose, str):
+        raise TypeError(f"purpose must be text, got {type(purpose).__name__}")
+    account = as_ledger(ledger)
+    if account is None or times == 0:
+        return
+    cost = Cost.of(epsilon, rho=rho) * times
+    what = purpose if times == 1 else f"{purpose} ({times} times {_text(cost.epsilon / times)})".strip()
+    account.spend(cost.epsilon, what, rho=cost.rho, adjacency=adjacency)
+
+
+def _caught_up(account: Account, entries: list[Entry]) -> Account:
     for entry in entries:
-        if entry.pool is not None and entry.group is not None:
-            groups = totals.setdefault(entry.pool, {})
-            groups[entry.group] = groups.get(entry.group, Fraction(0)) + entry.epsilon
-    return {pool: max(groups.values()) for pool, groups in totals.items()}
+        account.add(entry)
+    return account
 
 
-def _cost(entries: list[Entry]) -> Fraction:
-    alone = sum((entry.epsilon for entry in entries if entry.pool is None), Fraction(0))
-    return alone + sum(_pools(entries).values(), Fraction(0))
+def _total(value: Any) -> Fraction:
+    total = decimal_fraction(value, "total")
+    if total <= 0:
+        raise ValueError(f"total must be positive, got {value}")
+    return total
+
+
+def _delta(value: Any) -> Fraction | None:
+    delta = None if value is None else decimal_fraction(value, "delta")
+    if delta is not None and not 0 <= delta < 1:
+        raise ValueError(f"delta must lie in [0, 1), got {value}")
+    return delta
+
+
+def _who() -> str:
+    try:
+        user = getpass.getuser()
+    except (OSError, KeyError, ImportError):  # a number without a name
+        user = f"user {os.getuid()}" if hasattr(os, "getuid") else "somebody"
+    return f"{user}, process {os.getpid()}"
+
+
+def _moment() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 def _text(value: Fraction) -> str:

@@ -1,7 +1,8 @@
 """Online learners with one protocol: `.point` is the prediction, `.update(gradient)` takes the loss's gradient there.
 
 Paper: Section 4.3, Appendix B.2 (private learning) and Appendix C.2 (public data).  A learner never sees data, only
-gradients; whether a gradient may be shown to it is the caller's concern, except for `DPFTRL`, which pays for its own.
+gradients; whether a gradient may be shown to it is the caller's concern. `DPFTRL`, which pays for its own, is in
+`pq.private.noise_ftrl`, and the private sums that it follows in `pq.private.noise`.
 """
 
 from typing import Protocol
@@ -9,32 +10,25 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
+from pq.core.budget.gaussian import noise_multiplier
+from pq.core.budget.nodes import tree_nodes
 from pq.core.learners.cocob import COCOB
-from pq.core.learners.ftrl import DPFTRL, private_noise_std
 from pq.core.learners.gradient import OGD, Averaged
 from pq.core.learners.mirror import EntropicMirror, project_simplices
 from pq.core.learners.prefix import (
-    SquareRootAggregator,
-    StepsExceeded,
-    TreeAggregator,
     mean_squared_error,
-    noise_multiplier,
+    private_noise_std,
     square_root_sensitivity,
     square_root_variances,
-    tree_nodes,
     tree_variances,
 )
 
 __all__ = [
     "COCOB",
-    "DPFTRL",
     "OGD",
     "Averaged",
     "EntropicMirror",
     "Learner",
-    "SquareRootAggregator",
-    "StepsExceeded",
-    "TreeAggregator",
     "mean_squared_error",
     "noise_multiplier",
     "private_noise_std",

@@ -25,16 +25,29 @@ from numba.core.serialize import dumps
 _OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
 
 
+_PACKAGE = Path(__file__).parents[2]
+_OTHERS: list[tuple[str, Path]] = []
+
+
 def _digest() -> int:
     digest = hashlib.sha256()
-    package = Path(__file__).parents[2]
-    for folder in ("core/machine", "private/fast"):
-        for path in sorted((package / folder).glob("*.py")):
-            digest.update(path.name.encode() + b"\0" + path.read_bytes())
+    inner = [
+        path
+        for folder in ("core/machine", "core/priors", "private/fast", "private/mechanisms/joint")
+        for path in (_PACKAGE / folder).glob("*.py")
+    ]
+    for name, path in [*((path.name, path) for path in sorted(inner)), *_OTHERS]:
+        digest.update(name.encode() + b"\0" + path.read_bytes())
     return int.from_bytes(digest.digest()[:7], "little")
 
 
 SOURCES = _digest()
+
+
+def depend_on(name: str, path: Path) -> None:
+    """Make a source that is not a part of this package count from now on, under a name, in the order of the calls."""
+    if not path.resolve().is_relative_to(_PACKAGE):
+        _OTHERS.append((name, path))
 
 
 def compiled(function: Any) -> Any:
@@ -50,7 +63,7 @@ def kept(signature: Any) -> Callable[[Callable[[int], Any]], Kept]:
     """
 
     def decorate(make: Callable[[int], Any]) -> Kept:
-        return Kept(signature, make(SOURCES))
+        return Kept(signature, make(_digest() if _OTHERS else SOURCES))
 
     return decorate
 
@@ -96,7 +109,7 @@ def _tell() -> None:
     """A word to a person who waits; a log file gets none."""
     with suppress(Exception):  # no stderr, or one that is closed
         if sys.stderr.isatty():
-            print("pq: compiling an inner loop, once; `python -m pq.private.fast` does it beforehand", file=sys.stderr)
+            print("pq: compiling an inner loop, once; `python -m pq.private` does it beforehand", file=sys.stderr)
 
 
 class _Sealed(CompileResultCacheImpl):

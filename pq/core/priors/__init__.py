@@ -1,27 +1,31 @@
 """Priors: the distributions over outputs that steer a release (`eq:basic`, `cor:quantile`)."""
 
-from pq.core.priors.families import (
-    Cauchy,
-    HalfCauchy,
-    Laplace,
-    Mixture,
-    Normal,
-    PiecewiseConstant,
-    Prior,
-    Uniform,
-    from_scipy,
-)
+from pq.core.priors.base import FAMILIES, Prior, spelled_families, spelling
+from pq.core.priors.cauchy import Cauchy
+from pq.core.priors.half_cauchy import HalfCauchy
+from pq.core.priors.laplace import Laplace
+from pq.core.priors.lognormal import LogNormal
+from pq.core.priors.mixture import Mixture
+from pq.core.priors.normal import Normal
 from pq.core.priors.order_statistic import OrderStatistic
+from pq.core.priors.piecewise_constant import PiecewiseConstant
+from pq.core.priors.scipy_prior import ScipyPrior, from_scipy
+from pq.core.priors.uniform import Uniform
 
 __all__ = [
+    "FAMILIES",
     "Cauchy",
     "HalfCauchy",
     "Laplace",
+    "LogNormal",
     "Mixture",
     "Normal",
     "OrderStatistic",
     "PiecewiseConstant",
     "Prior",
+    "ScipyPrior",
     "Uniform",
     "from_scipy",
+    "spelled_families",
+    "spelling",
 ]

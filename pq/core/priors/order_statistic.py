@@ -11,23 +11,20 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy import special
 
-from pq.core.priors import special as _special
-from pq.core.priors.families import FAMILIES, LARGEST, Mixture, Prior, from_scipy
-from pq.core.priors.special import Array
+from pq.core.priors.base import Prior, set_parameters
+from pq.core.priors.mixture import Mixture
+from pq.core.priors.numerics import LARGEST, Array, between, numbers_only, special, unit_rule
+from pq.core.priors.scipy_prior import from_scipy
 
-__all__ = ["OrderStatistic"]
-
-_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(20)
-_SHARES, _SHARE_WEIGHTS = 0.5 * (_NODES + 1.0), 0.5 * _WEIGHTS
+_SHARES, _SHARE_WEIGHTS = unit_rule(20)
 _SMALL = 1e-280  # below it incomplete beta functions come from their series, in logs
 _MOST_TERMS = 100_000
 _INVERTIBLE = -9.0  # log of the mass above which sampling may subtract shares
 
 
 @dataclass(frozen=True)
-class OrderStatistic(Prior):
+class OrderStatistic(Prior, twin=None, kernel=None):
     """The law of the k-th smallest of n independent draws from a known distribution.
 
     prior: the distribution of one draw, a prior or a frozen continuous distribution of `scipy.stats`.
@@ -36,7 +33,7 @@ class OrderStatistic(Prior):
     Its accuracy is that of the distribution's own masses, about n times less far in the tails. Raises `TypeError` or
     `ValueError` naming the argument.
 
-    >>> from pq.core.priors.families import Uniform
+    >>> from pq.core.priors import Uniform
     >>> OrderStatistic(Uniform(0, 1), n=3, k=2).log_mass(0, 0.5)
     -0.693147
     >>> OrderStatistic(Uniform(0, 1), n=2, k=2).quantile_between(0, 1, 0.25)
@@ -52,14 +49,14 @@ class OrderStatistic(Prior):
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int | np.integer):
                 raise TypeError(f"{name} must be an integer, got {type(value).__name__}")
-            object.__setattr__(self, name, int(value))
+            set_parameters(self, **{name: int(value)})
         if self.n < 1:
             raise ValueError(f"n must be at least 1, got {self.n}")
         if not 1 <= self.k <= self.n:
             raise ValueError(f"k must be from 1 to n, got {self.k}")
         law: Any = self.prior
         if not isinstance(law, Prior):
-            object.__setattr__(self, "prior", from_scipy(law))
+            set_parameters(self, prior=from_scipy(law))
 
     @classmethod
     def _from_plain(cls, parameters: dict[str, Any]) -> Prior:
@@ -83,7 +80,7 @@ class OrderStatistic(Prior):
         near_end, far_end = np.where(flip, beyond, up_to), np.where(flip, up_to, beyond)
         a = np.where(flip, self.n + 1.0 - self.k, float(self.k))
         out = _log_beta_mass(a, self.n + 1.0 - a, near, near_end, far_end, far, inside)
-        return np.where(inside > -np.inf, out, -np.inf)
+        return numbers_only(np.where(inside > -np.inf, out, -np.inf))
 
     def _log_density(self, o: Array) -> Array:
         ends = np.full_like(o, np.inf)
@@ -97,11 +94,11 @@ class OrderStatistic(Prior):
         start, stop = np.maximum(lower, max(low, -LARGEST)), np.minimum(upper, min(high, LARGEST))
         log_total = self._log_mass(start, stop)
         if isinstance(self.prior, Mixture):  # its quantiles are those of its components
-            return self._bisect(start, stop, log_total, u, v, _special.between(start, stop, u))
+            return self._bisected(start, stop, u, v, between(start, stop, u))
         out = self._inverse(start, stop, np.exp(log_total), u, v)
         hard = np.flatnonzero((log_total < _INVERTIBLE) | ~np.isfinite(out))
         if hard.size:
-            out[hard] = self._bisect(start[hard], stop[hard], log_total[hard], u[hard], v[hard], out[hard])
+            out[hard] = self._bisected(start[hard], stop[hard], u[hard], v[hard], out[hard])
         return out
 
     def _inverse(self, start: Array, stop: Array, total: Array, u: Array, v: Array) -> Array:
@@ -111,21 +108,9 @@ class OrderStatistic(Prior):
         above = np.exp(self._log_mass(stop, ends)) + v * total
         k, rest = float(self.k), self.n + 1.0 - self.k
         lower_half = below < above
-        p = np.where(lower_half, special.betaincinv(k, rest, below), special.betainccinv(k, rest, above))
-        q = np.where(lower_half, special.betainccinv(rest, k, below), special.betaincinv(rest, k, above))
+        p = np.where(lower_half, special().betaincinv(k, rest, below), special().betainccinv(k, rest, above))
+        q = np.where(lower_half, special().betainccinv(rest, k, below), special().betaincinv(rest, k, above))
         return self.prior._quantile(-ends, ends, p, q)
-
-    def _bisect(self, start: Array, stop: Array, log_total: Array, u: Array, v: Array, guess: Array) -> Array:
-        log_u, log_v, low_half = np.log(u), np.log(v), u < 0.5
-
-        def left_of(x: Array) -> _special.Masks:
-            share = self._log_mass(np.where(low_half, start, x), np.where(low_half, x, stop)) - log_total
-            return np.where(low_half, share < log_u, share > log_v)
-
-        return _special.bisect_floats(left_of, start, stop, guess)
-
-
-FAMILIES["OrderStatistic"] = OrderStatistic
 
 
 def _log_beta_mass(
@@ -153,8 +138,8 @@ def _log_beta_mass(
 def _log_beta_tail(a: Array, b: Array, log_p: Array, log_q: Array) -> Array:
     """Log of the regularised incomplete beta function at p = 1 - q, also where it is no float."""
     p, q = np.exp(log_p), np.exp(log_q)
-    tail = np.where(p <= q, special.betainc(a, b, p), special.betaincc(b, a, q))
-    out = np.where(p <= q, np.log(tail), np.where(q > 0, np.log1p(-special.betainc(b, a, q)), 0.0))
+    tail = np.where(p <= q, special().betainc(a, b, p), special().betaincc(b, a, q))
+    out = np.where(p <= q, np.log(tail), np.where(q > 0, np.log1p(-special().betainc(b, a, q)), 0.0))
     out = np.where((tail < 0.5) & (p > q), np.log(tail), out)
     tiny = np.flatnonzero((tail < _SMALL) & (log_p > -np.inf))
     if tiny.size:
@@ -202,5 +187,5 @@ def _stirling_error(x: Array) -> Array:
     """log x! less Stirling's formula."""
     s = 1.0 / (x * x)
     series = (1 / 12 - s * (1 / 360 - s * (1 / 1260 - s * (1 / 1680 - s * (1 / 1188 - s * 691 / 360360))))) / x
-    direct = special.gammaln(x + 1.0) - (x + 0.5) * np.log(x) + x - 0.5 * np.log(2.0 * np.pi)
+    direct = special().gammaln(x + 1.0) - (x + 0.5) * np.log(x) + x - 0.5 * np.log(2.0 * np.pi)
     return np.where(x > 15.5, series, direct)

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pq.private.columns.door import LARGEST, Array, as_floats
+from pq.core.kind import NUMBER, Kind
+from pq.private.columns.door import LARGEST, Array, kind_and_floats
 
 IntArray = npt.NDArray[np.int64]
 MOST = 2.0**53  # records that a column may hold; beyond, float64 does not tell one more
@@ -23,11 +24,13 @@ class Counts:
     """The records of a sensitive column by value; made by `pq.count`, or from values and counts of any kind and order.
 
     values: (d,) numbers; repeats are added up, infinities count as the largest finite numbers, and what is no number
-        counts as missing. counts: (d,) records at each; a fraction counts as its whole part, and a count that is
-        negative or no number as zero. missing: further records that are no number; `placed` says where they count.
+        counts as missing. counts: (d,) records at each, None for one; a fraction counts as its whole part, and a count
+        that is negative or no number as zero. missing: further records that are no number; `placed` says where they
+        count. kind: what the values are where they are given as floats; by default as they are declared.
 
-    Afterwards `values` are distinct, finite, in increasing order, `counts` are positive, and both are read-only. Raises
-    `TypeError` or `ValueError` for what is no column of numbers or for columns of two lengths.
+    Afterwards `values` are distinct, finite, in increasing order, `counts` are positive, and both are read-only; `kind`
+    is what the values were declared to be. Raises `TypeError` or `ValueError` for what is no column of numbers or for
+    columns of two lengths.
 
     >>> ages = Counts([30.0, 25.0, 30.0, float("nan")], [2, 1, 3, 4])
     >>> ages.values.tolist(), ages.counts.tolist(), ages.missing
@@ -37,17 +40,22 @@ class Counts:
     values: Array
     counts: IntArray
     missing: int
+    kind: Kind
 
-    def __init__(self, values: Any, counts: Any, missing: int = 0) -> None:
-        numbers, held = _floats(values, "values"), _whole(_floats(counts, "counts"))
-        if len(numbers) != len(held):
-            raise ValueError(f"counts must be one for each of the values, got {len(held)} for {len(numbers)}")
+    def __init__(self, values: Any, counts: Any = None, missing: int = 0, *, kind: Kind | None = None) -> None:
+        declared_kind, numbers = _read(values, "values")
         unknown = np.isnan(numbers)
-        unheld = min(float(missing) + float(np.sum(held[unknown])), MOST)
-        kept = ~unknown & (held > 0)
-        distinct, records = _merged(np.clip(numbers[kept], -LARGEST, LARGEST) + 0.0, held[kept])  # one zero
+        if counts is None:
+            held, unheld, kept = None, float(np.count_nonzero(unknown)), ~unknown
+        else:
+            held = _records_at(counts, len(numbers))
+            unheld, kept = float(np.sum(held[unknown])), ~unknown & (held > 0)
+            held = held[kept]
+        unheld = min(float(min(missing, MOST)) + unheld, MOST)
+        distinct, records = _merged(np.clip(numbers[kept], -LARGEST, LARGEST) + 0.0, held)  # one zero
         distinct.flags.writeable = records.flags.writeable = False
-        for name, fact in (("values", distinct), ("counts", records), ("missing", int(unheld))):
+        facts = {"values": distinct, "counts": records, "missing": int(unheld), "kind": kind or declared_kind}
+        for name, fact in facts.items():
             object.__setattr__(self, name, fact)
 
     def __repr__(self) -> str:
@@ -67,14 +75,14 @@ class Counts:
         if not self.missing:
             return self
         if on_nan == "drop":
-            return Counts(self.values, self.counts)
+            return Counts(self.values, self.counts, kind=self.kind)
         end = -LARGEST if on_nan == "lowest" else LARGEST
-        return Counts(np.append(self.values, end), np.append(self.counts, self.missing))
+        return Counts(np.append(self.values, end), np.append(self.counts, self.missing), kind=self.kind)
 
 
-def _floats(column: Any, name: str) -> Array:
+def _read(column: Any, name: str) -> tuple[Kind, Array]:
     try:
-        return as_floats(column)
+        return kind_and_floats(column)
     except (TypeError, ValueError) as error:
         raise type(error)(str(error).replace("x must", f"{name} must", 1)) from None
 
@@ -85,13 +93,28 @@ def _whole(counts: Array) -> Array:
         return np.floor(np.clip(np.nan_to_num(counts, nan=0.0, posinf=MOST, neginf=0.0), 0.0, MOST))
 
 
-def _merged(values: Array, counts: Array) -> tuple[Array, IntArray]:
+def _records_at(counts: Any, size: int) -> Array:
+    """A column of that many counts as whole numbers."""
+    kind, numbers = _read(counts, "counts")
+    if kind != NUMBER:
+        raise TypeError(f"counts must be a column of numbers, got one of kind {kind}")
+    if len(numbers) != size:
+        raise ValueError("counts must be one for each of the values")
+    return _whole(numbers)
+
+
+def _merged(values: Array, counts: Array | None) -> tuple[Array, IntArray]:
     """Distinct values in increasing order and the sums of their counts, none of more records than `MOST` in all."""
-    if not np.all(values[1:] > values[:-1]):
+    if counts is None:
+        values = np.sort(values)
+    elif not np.all(values[1:] > values[:-1]):
         order = np.argsort(values, kind="stable")
         values, counts = values[order], counts[order]
     is_last = np.append(values[1:] != values[:-1], True)[: len(values)]
-    reached = np.minimum(np.cumsum(counts)[is_last], MOST)
+    if counts is None:
+        reached = np.flatnonzero(is_last) + 1.0
+    else:
+        reached = np.minimum(np.cumsum(counts)[is_last], MOST)
     records = np.diff(reached, prepend=0.0).astype(np.int64)
     held = records > 0
     return values[is_last][held], records[held]

@@ -2,58 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
 
-from pq.core.priors.families import Cauchy, HalfCauchy, Laplace, Mixture, Normal, PiecewiseConstant, Prior, Uniform
+from pq.core.priors import Prior
+from pq.core.priors.kernel import MODERATE, kinds
 
-Row = tuple[float, float, float, float]  # kind, loc and scale (or both ends), weight
-Rows = list[Row]
+Rows = list[tuple[int, float, float, float]]  # kind, the family's two parameters, weight
+Tables = tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]
 
-MODERATE = 1e60  # parameters and records within it, scales also above its inverse: nothing overflows
 MOST_ROWS = 16
-
-# In step with pq.private.fast.laws, which is not imported here: it brings the compiler with it.
-_KINDS: dict[type[Prior], Callable[[Any], tuple[float, float, float]]] = {
-    Uniform: lambda p: (0.0, p.low, p.high),
-    Cauchy: lambda p: (1.0, p.loc, p.scale),
-    HalfCauchy: lambda p: (2.0, p.loc, p.scale),
-    Laplace: lambda p: (3.0, p.loc, p.scale),
-    Normal: lambda p: (4.0, p.loc, p.scale),
-}
 
 
 def _rows(prior: Prior) -> Rows | None:
-    if type(prior) in _KINDS:
-        return _weighted(((prior, 1.0),))
-    if isinstance(prior, PiecewiseConstant):
-        bins = zip(prior.edges[:-1], prior.edges[1:], prior.weights, strict=True)
-        return _weighted([(Uniform(low, high), weight) for low, high, weight in bins if weight > 0.0])
-    if isinstance(prior, Mixture):
-        parts = prior._parts
-        return _rows(parts[0][1]) if len(parts) == 1 else _weighted([(part, weight) for weight, part in parts])
-    return None
-
-
-def _weighted(parts: Sequence[tuple[Prior, float]]) -> Rows | None:
     """The rows of a mixture of simple priors; none for one of mixtures, which uses its uniform more than once."""
+    parts = prior._components()
+    if len(parts) == 1 and parts[0][1] is not prior:
+        return _rows(parts[0][1])
     rows: Rows = []
-    for part, weight in parts:
-        make = _KINDS.get(type(part))
-        if make is None:
+    known = kinds()
+    for weight, part in parts if len(parts) <= MOST_ROWS else ():
+        kind, row = known.get(type(part)), part._row()
+        if kind is None or row is None:
             return None
-        kind, loc, scale = make(part)
-        width = scale if kind else scale - loc
-        if not (abs(loc) < MODERATE and abs(scale) < MODERATE and width > 1.0 / MODERATE):
-            return None
-        rows.append((kind, loc, scale, weight))
-    return rows if len(rows) <= MOST_ROWS else None
-
-
-Tables = tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]
+        rows.append((kind, *row, weight))
+    return rows or None
 
 
 def encode(priors: Sequence[Prior]) -> Tables | None:

@@ -3,9 +3,11 @@
 `Predictor`s say where the next quantiles may be; `release_sequence` runs one along a sequence of data sets.
 """
 
+from pq.core.budget.guarantee import Guarantee
 from pq.private.sequential.learned import DPLearned, NonPrivate, PubProx
-from pq.private.sequential.loop import Guarantee, Releases, Session, release_sequence
+from pq.private.sequential.loop import Releases, release_sequence
 from pq.private.sequential.predictors import Predictor, PrivatePredictor, PubPrev, Standardise, Static
+from pq.private.sequential.session import Session
 
 __all__ = [
     "DPLearned",

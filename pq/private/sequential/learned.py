@@ -18,15 +18,18 @@ import numpy.typing as npt
 
 from pq.core.choices import OnNan
 from pq.core.exact import budget_fraction
-from pq.core.learners import COCOB, DPFTRL, private_noise_std
+from pq.core.learners import COCOB, private_noise_std
 from pq.core.learners.gradient import steady
 from pq.core.losses import laplace_interval_fast
-from pq.private.columns.door import sorted_values
+from pq.private.columns.frames import records_of
+from pq.private.noise import Normals
+from pq.private.noise_ftrl import DPFTRL
 from pq.private.sequential.predictors import FloatArray, LaplacePredictor, PrivatePredictor, Standardise
 
 _SHARPEST = 4.0  # a scale of a quarter of the resolution puts 86% of the prior on one value of the data
 _FARTHEST = 1e9  # guessed scales: what is farther from the guess counts as that far
 _LEAST_SHARE = 1e-30  # of a quantile in the loss; less tells nothing, and its square would underflow
+_NARROWEST = 1e-300  # guessed scales: no interval is taken to be narrower, for the floats end there
 _WIDEST = 100.0  # guessed scales: no learnt prior is wider
 
 
@@ -55,7 +58,8 @@ class LinearPredictor(LaplacePredictor):
             raise ValueError(f"dimension must not be negative, got {dimension}")
         self.resolution, self.dimension = float(resolution), int(dimension)
         self.standardise = Standardise() if standardise is None else standardise
-        self.width = self.resolution / self.scale  # (m,) in guessed scales
+        with np.errstate(all="ignore"):  # (m,) in guessed scales
+            self.width = np.clip(self.resolution / self.scale, _NARROWEST, 1.0 / _NARROWEST)
         self.phi_range = np.full(self.m, 1.0 / _WIDEST), np.maximum(_SHARPEST / self.width, 1.0)
 
     def known(self, features: npt.ArrayLike) -> FloatArray:
@@ -69,7 +73,7 @@ class LinearPredictor(LaplacePredictor):
         """The current v (..., m, d + 1) and phi (..., m)."""
         raise NotImplementedError
 
-    def laplaces(self, features: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
+    def learnt(self, features: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
         """Locations and scales for the day with these features. Raises `ValueError` naming features."""
         maps, phi = self.parameters()
         theta = _inner(maps, self.known(features))
@@ -110,10 +114,14 @@ def optimal_interval(x: Any, quantiles: tuple[Fraction, ...], on_nan: str = "dro
     >>> optimal_interval([3.0, 1.0, 2.0], (Fraction(1, 2),))
     (array([1.]), array([2.]))
     """
-    ends = np.concatenate([[-np.inf], sorted_values(x, on_nan), [np.inf]])
-    n = len(ends) - 2
+    values, before = records_of(x, on_nan)
+    n = len(values) if before is None else int(before[-1])
     ranks = np.array([q.numerator * n // q.denominator for q in quantiles])
-    return ends[ranks], ends[ranks + 1]
+    places = np.stack([ranks, ranks + 1])  # of the records, counted from one; before the first and after the last: ends
+    if before is not None:
+        places = np.searchsorted(before[:-1], places) * (places <= n) + (len(values) + 1) * (places > n)
+    ends = np.concatenate([[-np.inf], values, [np.inf]])
+    return ends[places[0]], ends[places[1]]
 
 
 class _CoinLearner(LinearPredictor):
@@ -205,7 +213,8 @@ class DPLearned(LinearPredictor, PrivatePredictor):
     step: step sizes of the runs on v and on phi, in guessed scales. clip: bounds on the Euclidean norms of the two
         gradients, enforced by shortening; the sensitivity is twice that.
     reach: box for every coordinate of v. mechanism: "tree", "tree-refined" or "square-root" (least noise).
-    on_nan: as for `pq.release`. rng: source of the noise, or a seed for tests.
+    on_nan: as for `pq.release`. rng: a generator or a seed for tests; without it noise comes from the operating system
+        at every step.
 
     Raises `TypeError` or `ValueError` naming the argument.
 
@@ -247,7 +256,9 @@ class DPLearned(LinearPredictor, PrivatePredictor):
         self.epsilons = self.epsilon * share, self.epsilon * (1 - share)
         self.deltas = self.delta * float(share), self.delta * float(1 - share)
         self.clip, self.steps, self.mechanism, self._on_nan = tuple(clip), steps, mechanism, on_nan
-        self._streams = np.random.default_rng(rng).spawn(2)
+        streams = [None, None] if rng is None else np.random.default_rng(rng).spawn(2)
+        self._taken = 0
+        self._normals = tuple(map(Normals, streams))
         starts = np.zeros((*self.shape, self.dimension + 1)), np.ones(self.shape)
         boxes: tuple[tuple[Any, Any], ...] = (-float(reach), float(reach)), self.phi_range
         self._runs = tuple(
@@ -256,14 +267,14 @@ class DPLearned(LinearPredictor, PrivatePredictor):
                 steps=steps,
                 step=eta,
                 noise_std=self._noise(part),
-                rng=stream,
+                rng=normals,
                 lower=box[0],
                 upper=box[1],
                 mechanism=mechanism,
                 clip=None if self.copies else bound,
             )
-            for part, (start, eta, bound, box, stream) in enumerate(
-                zip(starts, step, clip, boxes, self._streams, strict=True)
+            for part, (start, eta, bound, box, normals) in enumerate(
+                zip(starts, step, clip, boxes, self._normals, strict=True)
             )
         )
 
@@ -283,11 +294,15 @@ class DPLearned(LinearPredictor, PrivatePredictor):
     def observe(self, features: npt.ArrayLike, released: npt.ArrayLike) -> None:
         """Nothing: it learns from the losses."""
 
-    def renew(self, rng: np.random.Generator) -> None:
-        """Noise that was drawn stays; the rest will come from streams of this one."""
-        for stream in self._streams:  # the runs hold the same stream objects
-            seeds = rng.integers(2**32, size=8, dtype=np.uint32)
-            stream.bit_generator.state = np.random.PCG64(np.random.SeedSequence(seeds.tolist())).state
+    def renew(self, rng: np.random.Generator | None) -> None:
+        """Noise that was drawn stays; the rest will come from streams of this one, or from the operating system."""
+        for normals in self._normals:  # the runs hold the same objects
+            normals.renew(rng)
+
+    @property
+    def steps_left(self) -> float:
+        """How many data sets it can still learn from."""
+        return self.steps - self._taken
 
     def learn(self, features: npt.ArrayLike, x: Any) -> None:
         """One private step of both runs on the loss of the records; an empty data set is a step like any other."""
@@ -295,7 +310,7 @@ class DPLearned(LinearPredictor, PrivatePredictor):
 
     def learn_intervals(self, features: npt.ArrayLike, lower: FloatArray, upper: FloatArray) -> None:
         """One private step, on the loss of intervals (..., m) that are known already; for experiments."""
-        self.used = True
+        self.used, self._taken = True, self._taken + 1
         for run, gradient, bound in zip(self._runs, self.gradients(features, lower, upper), self.clip, strict=True):
             run.update(gradient if self.copies is None else shorten(gradient, bound, 1))  # alone it clips by itself
 

@@ -6,17 +6,19 @@ records, unless it says so by its class: only a `PrivatePredictor` is shown the 
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from pq.core.exact import quantile_fractions
-from pq.core.priors.families import Laplace, Mixture, Prior
+from pq.core.priors import Laplace, Mixture, Prior
+from pq.private.sequential.state import described
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -31,6 +33,12 @@ class Predictor(ABC):
 
     private: ClassVar[bool] = False  # whether it must be shown the records; see `PrivatePredictor`
     m: int
+    given: Any  # the arguments that it was made with, as plain values
+
+    def __new__(cls, *arguments: Any, **named: Any) -> Self:
+        predictor = super().__new__(cls)
+        predictor.given = described((cls.__qualname__, arguments, named))
+        return predictor
 
     @abstractmethod
     def priors(self, features: npt.ArrayLike) -> list[Prior]:
@@ -40,8 +48,8 @@ class Predictor(ABC):
     def observe(self, features: npt.ArrayLike, released: npt.ArrayLike) -> None:
         """Take note of the values (m,) released on that day: the only thing that it learns about the day's data."""
 
-    def renew(self, rng: np.random.Generator) -> None:  # noqa: B027 - most predictors draw nothing
-        """Draw what noise is still to come from streams of this one, after a saved state has been read."""
+    def renew(self, rng: np.random.Generator | None) -> None:  # noqa: B027 - most predictors draw nothing
+        """Draw what noise is still to come from streams of this one, or from the operating system."""
 
 
 class PrivatePredictor(Predictor):
@@ -55,6 +63,11 @@ class PrivatePredictor(Predictor):
     used: bool = False
     epsilon: Fraction | float
     delta: float
+
+    @property
+    def steps_left(self) -> float:
+        """How many data sets it can still learn from."""
+        return math.inf
 
     @abstractmethod
     def learn(self, features: npt.ArrayLike, x: Any) -> None:
@@ -165,34 +178,35 @@ class LaplacePredictor(Predictor):
         return (self.m,) if self.copies is None else (self.copies, self.m)
 
     @abstractmethod
+    def learnt(self, features: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
+        """Locations and scales as learnt, of the predictor's shape, in the unit of the data; not finite ones too."""
+
     def laplaces(self, features: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
-        """Locations and scales of the Laplace priors, of the predictor's shape, in the unit of the data."""
+        """Locations and scales of the Laplace priors, of the predictor's shape, in the unit of the data.
+
+        Those that are no floats are replaced by the guesses, here and nowhere else. Raises `ValueError` by name.
+        """
+        with np.errstate(all="ignore"):
+            loc, scale = self.learnt(features)
+            usable = np.isfinite(loc) & np.isfinite(scale) & (scale > 0)
+        return np.where(usable, loc, self.loc), np.where(usable, scale, self.scale)
 
     def priors(self, features: npt.ArrayLike) -> list[Prior]:
         """The Laplace priors, with the robust prior mixed in if there is one. Raises `ValueError` naming features."""
         if self.copies is not None:
             raise ValueError("copies must be None to make priors; see laplaces")
         loc, scale = self.laplaces(features)
-        each: list[Prior] = [
-            _trusted(Laplace, loc=a, scale=b) for a, b in zip(loc.tolist(), scale.tolist(), strict=True)
-        ]
+        each: list[Prior] = [Laplace(a, b) for a, b in zip(loc.tolist(), scale.tolist(), strict=True)]
         if self.robust is None:
             return each
         weights = (1.0 - self.robust_weight, self.robust_weight)
-        return [_trusted(Mixture, priors=(prior, self.robust), weights=weights) for prior in each]
+        return [Mixture((prior, self.robust), weights) for prior in each]
 
     def _released(self, released: npt.ArrayLike) -> FloatArray:
         values = np.asarray(released, dtype=np.float64)
         if values.shape != self.shape or not np.isfinite(values).all():
             raise ValueError(f"released must hold finite numbers of shape {self.shape}")
         return values
-
-
-def _trusted(kind: type[Prior], **parameters: Any) -> Prior:
-    """A prior whose parameters are known to be in range, without the checks, which would cost more than the release."""
-    prior = object.__new__(kind)
-    prior.__dict__.update(parameters)
-    return prior
 
 
 class PubPrev(LaplacePredictor):
@@ -213,7 +227,7 @@ class PubPrev(LaplacePredictor):
         super().__init__(quantiles, **options)
         self._last = np.broadcast_to(self.loc, self.shape)
 
-    def laplaces(self, features: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
+    def learnt(self, features: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
         """The values released last and the guessed scales."""
         return self._last.copy(), np.broadcast_to(self.scale, self.shape)
 

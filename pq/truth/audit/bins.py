@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from pq.core.grid import from_units, to_units
-from pq.core.priors.families import PiecewiseConstant, Prior
+from pq.core.priors import PiecewiseConstant, Prior
 from pq.private.columns.door import Array
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from pq.core.grid import grid_step
 from pq.core.plan import Plan, plan
-from pq.core.priors.families import Prior
+from pq.core.priors import Prior
 from pq.truth.audit.bins import BINS, Line, shapes
 from pq.truth.audit.ceiling import ceiling
 from pq.truth.audit.compiled import FastDensity, FastWorst

@@ -1,0 +1,28 @@
+"""How many noisy sums of a tree one value is in: the one count of tree aggregation (Algorithm `alg:dpftrl`)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+
+def check_steps(steps: int) -> int:
+    """Return a planned number of steps, checked."""
+    if isinstance(steps, bool) or not isinstance(steps, (int, np.integer)) or steps < 1:
+        raise ValueError("steps must be an integer, at least 1")
+    return int(steps)
+
+
+def tree_nodes(steps: int, *, release_total: bool = True) -> int:
+    """Return how many released nodes of the aggregation tree hold one and the same value, at most: the squared
+    sensitivity.
+
+    The first value of T is in the blocks of lengths 1, 2, 4, ..., up to T: ``T.bit_length()`` of them.  The paper's
+    ``ceil(log2 T)`` (``thm:dpftrl``) is right for the iterates theta_1..theta_T, which see the sums of at most T - 1
+    gradients (``release_total=False``), and one short at powers of two once the sum of all T is used.
+
+    Parameters: ``steps`` number T of values, at least 1.  Raises ``ValueError`` naming ``steps``.
+
+    >>> [tree_nodes(t) for t in (1, 2, 3, 4, 8)], [tree_nodes(t, release_total=False) for t in (1, 2, 3, 4, 8)]
+    ([1, 2, 2, 3, 4], [0, 1, 2, 2, 3])
+    """
+    return (check_steps(steps) if release_total else check_steps(steps) - 1).bit_length()

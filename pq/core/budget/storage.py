@@ -1,0 +1,172 @@
+"""Where the entries of a ledger are kept: in memory, or in a file that many processes share (SQLite).
+
+A spend is one transaction: the entries that others have made are read, the new one is checked and written, and nobody
+else writes in between. A process that is killed in the middle leaves the file as it was before. Connections live for
+one transaction each, and no fork happens during one: SQLite's locks do not survive forks.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import sqlite3
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from pq.core.budget.account import Entry, LedgerError
+from pq.core.locks import fork_safe_lock
+
+PATIENCE = 60.0  # seconds that a transaction waits for others
+APPLICATION = 0x7071_6C67  # marks a file as a ledger
+COLUMNS = ("epsilon", "what", "pool", "grouping", "delta", "rho", "adjacency", "who", "moment")
+SCHEMA = (
+    "CREATE TABLE account (identity TEXT NOT NULL, total TEXT NOT NULL, delta TEXT NOT NULL)",
+    f"CREATE TABLE entries (number INTEGER PRIMARY KEY AUTOINCREMENT, {', '.join(f'{name} TEXT' for name in COLUMNS)})",
+    "CREATE TRIGGER entries_stay BEFORE DELETE ON entries BEGIN SELECT RAISE(ABORT, 'entries stay'); END",
+    "CREATE TRIGGER entries_hold BEFORE UPDATE ON entries BEGIN SELECT RAISE(ABORT, 'entries stay'); END",
+    "CREATE TRIGGER totals_hold BEFORE UPDATE ON account BEGIN SELECT RAISE(ABORT, 'totals stay'); END",
+    f"PRAGMA application_id={APPLICATION}",
+)
+INSERT = f"INSERT INTO entries ({', '.join(COLUMNS)}) VALUES ({', '.join('?' * len(COLUMNS))})"
+SELECT = f"SELECT number, {', '.join(COLUMNS)} FROM entries WHERE number > ? ORDER BY number"
+_LOCK = fork_safe_lock()
+
+
+class Transaction(ABC):
+    """What may be done while nobody else writes."""
+
+    @abstractmethod
+    def entries(self, after: int) -> list[Entry]:
+        """All entries but the first `after`."""
+
+    @abstractmethod
+    def append(self, entry: Entry) -> None:
+        """One entry more; it is there for good when the transaction has ended without an exception."""
+
+
+class Storage(ABC):
+    """Entries that are only ever appended, with the totals that they are held against."""
+
+    identity: str
+    total: Fraction
+    delta: Fraction
+
+    @abstractmethod
+    def transaction(self, *, writes: bool) -> AbstractContextManager[Transaction]:
+        """All or nothing; of those that write there is one at a time, of all in this process too."""
+
+
+class MemoryStorage(Storage, Transaction):
+    """Entries of the process that made it."""
+
+    def __init__(self, total: Fraction, delta: Fraction) -> None:
+        self.identity, self.total, self.delta = secrets.token_hex(8), total, delta
+        self._entries: list[Entry] = []
+        self._process = os.getpid()
+
+    @contextmanager
+    def transaction(self, *, writes: bool) -> Iterator[Transaction]:
+        if writes and os.getpid() != self._process:
+            raise LedgerError(
+                "ledger is in the memory of the process that made it, and a fork has another; use pq.Ledger.open(path)"
+            )
+        with _LOCK:
+            yield self
+
+    def entries(self, after: int) -> list[Entry]:
+        return self._entries[after:]
+
+    def append(self, entry: Entry) -> None:
+        self._entries.append(entry)
+
+
+class FileStorage(Storage):
+    """Entries in an SQLite file on a local disk. total: creates the file where there is none, None to open one."""
+
+    def __init__(self, path: Path, total: Fraction | None, delta: Fraction | None) -> None:
+        self.path = path.absolute()
+        if total is None and not self.path.exists():
+            raise FileNotFoundError(f"path must be a ledger, there is none at {path}; a total creates one")
+        with self._connection("BEGIN" if total is None else "BEGIN IMMEDIATE", create=total is not None) as connection:
+            empty = not connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
+            if empty and total is not None:
+                _create(connection, total, delta or Fraction(0))
+            if connection.execute("PRAGMA application_id").fetchone()[0] != APPLICATION:
+                raise LedgerError(f"{self.path} is no ledger")
+            if connection.execute("PRAGMA quick_check").fetchone()[0] != "ok":
+                raise LedgerError(f"{self.path} is damaged")
+            self.identity, *amounts = connection.execute("SELECT identity, total, delta FROM account").fetchone()
+            self.total, self.delta = map(Fraction, amounts)
+        for name, given, kept in (("total", total, self.total), ("delta", delta, self.delta)):
+            if given is not None and given != kept:
+                raise ValueError(f"{name} must be that of {path}, {kept}, got {given}")
+
+    @contextmanager
+    def transaction(self, *, writes: bool) -> Iterator[Transaction]:
+        with self._connection("BEGIN IMMEDIATE" if writes else "BEGIN") as connection:
+            if connection.execute("SELECT identity FROM account").fetchone() != (self.identity,):
+                raise LedgerError(f"{self.path} is another ledger than the one that was opened")
+            yield _Rows(connection, self.path)
+
+    @contextmanager
+    def _connection(self, begin: str, *, create: bool = False) -> Iterator[sqlite3.Connection]:
+        """A connection for one transaction; an immediate one is the only one that may write."""
+        where = f"file:{quote(str(self.path))}?mode={'rwc' if create else 'rw'}"
+        with _LOCK, self._readable():
+            connection = sqlite3.connect(where, uri=True, timeout=PATIENCE, isolation_level=None)
+            try:
+                connection.execute("PRAGMA synchronous=EXTRA")  # FULL, and the folder too: it survives a power cut
+                connection.execute(begin)
+                yield connection
+                connection.execute("COMMIT")
+            finally:  # takes back what was not committed
+                connection.close()
+
+    @contextmanager
+    def _readable(self) -> Iterator[None]:
+        """SQLite's errors in words that help."""
+        try:
+            yield
+        except sqlite3.DatabaseError as error:
+            text = str(error)
+            if "locked" in text:
+                text = f"is locked by another process, for more than {PATIENCE:g} seconds"
+            elif isinstance(error, sqlite3.OperationalError):
+                text = f"cannot be used: {text}"
+            else:
+                text = f"is no ledger, or damaged: {text}"
+            raise LedgerError(f"{self.path} {text}") from None
+
+
+class _Rows(Transaction):
+    def __init__(self, connection: sqlite3.Connection, path: Path) -> None:
+        self._connection, self._path = connection, path
+
+    def entries(self, after: int) -> list[Entry]:
+        count = self._connection.execute("SELECT count(*), coalesce(max(number), 0) FROM entries").fetchone()
+        if count[0] != count[1] or count[0] < after:
+            raise LedgerError(f"{self._path} is damaged: entries are missing")
+        try:
+            return [_entry(*row[1:]) for row in self._connection.execute(SELECT, (after,))]
+        except (TypeError, ValueError, ZeroDivisionError):
+            raise LedgerError(f"{self._path} is damaged: an entry cannot be read") from None
+
+    def append(self, entry: Entry) -> None:
+        e = entry
+        row = (e.epsilon, e.what, e.pool, e.group, e.delta, e.rho, e.adjacency, e.who, e.when)
+        self._connection.execute(INSERT, [str(v) if isinstance(v, Fraction) else v for v in row])
+
+
+def _create(connection: sqlite3.Connection, total: Fraction, delta: Fraction) -> None:
+    for statement in SCHEMA:
+        connection.execute(statement)
+    connection.execute("INSERT INTO account VALUES (?, ?, ?)", (secrets.token_hex(8), str(total), str(delta)))
+
+
+def _entry(epsilon: str, what: str, pool: Any, group: Any, delta: str, rho: str, *rest: Any) -> Entry:
+    return Entry(Fraction(epsilon), what, pool, group, Fraction(delta), Fraction(rho), *rest)

@@ -1,0 +1,137 @@
+"""Quantile functions: through given points, of priors, and of their mixtures (Section 3.1).
+
+A *table* of a law holds its quantiles at the levels 1/1024, 2/1024, ..., 1023/1024: laws of any kind become alike, and
+mixing two is arithmetic. A table says where cells should lie and where values lie inside one; no privacy depends on
+its accuracy.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from scipy.interpolate import PchipInterpolator
+
+from pq.core.priors import Mixture, Prior
+from pq.core.priors.numerics import LARGEST
+from pq.core.scores import Array
+
+LEVELS = np.arange(1, 1024) / 1024
+HEAVY = {  # quantiles of Student's laws of median distance one, by degrees of freedom
+    1: np.tan(np.pi * (LEVELS - 0.5)),
+    2: math.sqrt(0.75) * (2.0 * LEVELS - 1.0) / np.sqrt(LEVELS * (1.0 - LEVELS)),
+}
+LEAST_STEP = 1e-12  # of levels: nearer knots count as one
+TAIL = 0.5  # shape of the tails: the mass beyond falls with the square of the distance, so that no tail is cut off
+
+
+@dataclass(frozen=True, eq=False)
+class MonotoneCurve:
+    """A quantile function through given points: a monotone cubic between them, power tails beyond them.
+
+    levels: (k,) in (0, 1), increasing, k >= 1. places: (k,) finite, not decreasing, in the unit of the data. support:
+    ends that no value exceeds, possibly infinite. A tail's density goes on from the density beside it.
+
+    Guarantees: never fails or warns, whatever the places; `at` does not decrease but by rounding.
+
+    >>> curve = MonotoneCurve(np.array([0.25, 0.5, 0.75]), np.array([-1.0, 0.0, 1.0]), (-math.inf, math.inf))
+    >>> curve.at(np.array([0.1, 0.5, 0.625]))
+    array([-2.162278,  0.      ,  0.5     ])
+    """
+
+    levels: Array
+    places: Array
+    support: tuple[float, float]
+
+    @cached_property
+    def _knots(self) -> tuple[Array, Array, float]:
+        """Levels that differ, their places in units of a power of two, and that unit."""
+        unit = math.ldexp(1.0, min(max(math.frexp(float(np.max(np.abs(self.places))))[1], -1000), 1020))
+        kept = np.ones(len(self.levels), dtype=bool)
+        kept[1:] = np.diff(self.levels) > LEAST_STEP
+        return self.levels[kept], np.maximum.accumulate(self.places[kept] / unit), unit
+
+    def at(self, levels: Array) -> Array:
+        """The quantiles (c,) at levels (c,) in [0, 1]."""
+        knots, places, unit = self._knots
+        with np.errstate(all="ignore"):
+            out = np.full(len(levels), places[0])
+            if len(knots) > 1:
+                out = PchipInterpolator(knots, places)(np.clip(levels, knots[0], knots[-1]))
+                first, last = (np.diff(places)[[0, -1]]) / np.diff(knots)[[0, -1]]
+                below = np.log(np.minimum(levels / knots[0], 1.0))
+                above = np.log(np.minimum((1.0 - levels) / (1.0 - knots[-1]), 1.0))
+                out = out + _tail(first * knots[0], below) - _tail(last * (1.0 - knots[-1]), above)
+            out = np.nan_to_num(out * unit, nan=0.0, posinf=LARGEST, neginf=-LARGEST)
+        return np.clip(out, max(self.support[0], -LARGEST), min(self.support[1], LARGEST))
+
+
+def _tail(scale: float, log_share: Array) -> Array:
+    """Offsets of a power tail; none where its scale is zero, whatever the share."""
+    return -scale * np.expm1(-TAIL * log_share) / TAIL if scale > 0.0 else np.zeros(len(log_share))
+
+
+def prior_table(priors: Sequence[Prior], quantiles: Sequence[float]) -> Array:
+    """The table of the law that priors say the records have (`lem:quantile`).
+
+    priors: (m,), one for each quantile. quantiles: (m,) increasing. If all are one prior, it is the law of the records;
+    if they differ, each says where its quantile lies: the curve through their medians, and for safety a quarter of
+    their mixture.
+
+    >>> from pq.core.priors import Uniform
+    >>> prior_table([Uniform(0, 1024)], [0.5])[[0, -1]].tolist()
+    [1.0, 1023.0]
+    """
+    distinct = list(dict.fromkeys(priors))
+    tables = [_table(prior) for prior in distinct]
+    if len(distinct) == 1:
+        return tables[0]
+    medians = np.sort(np.array([float(_table(prior)[len(LEVELS) // 2]) for prior in priors]))
+    support = joint_support(distinct)
+    curve = MonotoneCurve(np.asarray(quantiles, dtype=np.float64), medians, support).at(LEVELS)
+    return mixed_table([curve, *tables], [0.75, *[0.25 / len(tables)] * len(tables)])
+
+
+def joint_support(priors: Sequence[Prior]) -> tuple[float, float]:
+    """The smallest interval that has all the mass of every prior."""
+    lows, highs = zip(*(prior.support for prior in priors), strict=True)
+    return min(lows), max(highs)
+
+
+def _table(prior: Prior) -> Array:
+    if isinstance(prior, Mixture):  # its own inverse is not monotone
+        return mixed_table([_table(part) for part in prior.priors], prior.weights)
+    places = np.asarray(prior.quantile_between(-math.inf, math.inf, LEVELS))
+    return np.maximum.accumulate(np.clip(places, -LARGEST, LARGEST))
+
+
+def mixed_table(tables: Sequence[Array], weights: Sequence[float]) -> Array:
+    """The table of a mixture of laws.
+
+    tables: (k, 1023). weights: (k,), of sum one.
+
+    >>> mixed_table([LEVELS, LEVELS], [0.5, 0.5])[511].item()
+    0.5
+    """
+    knots = np.sort(np.concatenate(tables))
+    with np.errstate(all="ignore"):
+        shares = sum(
+            weight * np.interp(knots, table, LEVELS, left=0.0, right=1.0)
+            for weight, table in zip(weights, tables, strict=True)
+        )
+        return np.clip(np.nan_to_num(np.interp(LEVELS, shares, knots)), -LARGEST, LARGEST)
+
+
+def heavy_table(place: float, width: float, degrees: int) -> Array:
+    """The table of Student's law with that median and that median distance from it.
+
+    degrees: of freedom, 1 (Cauchy's law) or 2.
+
+    >>> heavy_table(1.0, 2.0, degrees=2)[[255, 511, 767]]
+    array([-1.,  1.,  3.])
+    """
+    with np.errstate(all="ignore"):
+        return np.clip(place + width * HEAVY[degrees], -LARGEST, LARGEST)

@@ -1,0 +1,303 @@
+"""What the values of a column are, and how they become float64 (Section 3.1).
+
+Dates, timestamps, times of day and durations all count in seconds, so that a duration can be the scale of a prior on
+dates, and a day the step of a grid on timestamps. A timestamp is one of Coordinated Universal Time: where its zone
+turns back the clock, nothing happens. What is finer than a microsecond is cut off downwards.
+
+Resolution: whole seconds are exact; the nearest float64 of a microsecond stands for that microsecond alone up to
+`EXACT_END`, in the year 2242 for timestamps.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from decimal import Decimal
+from numbers import Real
+from typing import Any, Protocol
+from zoneinfo import ZoneInfo
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+
+DAY = 86_400.0
+MICROSECOND = 1_000_000  # of them a second has that many
+EXACT_END = 2.0**33  # seconds; beyond, float64 does not tell one microsecond more
+EPOCH = dt.datetime(1970, 1, 1)
+YEAR_ONE, YEAR_TEN_THOUSAND = -62_135_596_800.0, 253_402_300_800.0  # seconds; what Python's calendar holds
+LONGEST = 9_000_000_000_000.0  # seconds; what 64 bits of microseconds hold, 285,000 years
+TICKS = {"D": 86_400, "h": 3_600, "m": 60, "s": 1}  # seconds in a tick of numpy's coarse units
+PARTS = {"ms": 10**3, "us": 10**6, "ns": 10**9, "ps": 10**12, "fs": 10**15, "as": 10**18}  # ticks in a second
+
+
+class Kind(Protocol):
+    """What the values of a column are, by its declared type alone; a public fact."""
+
+    @property
+    def unit(self) -> str:
+        """The unit of the floats, in words."""
+        ...
+
+    def to_numbers(self, values: Any) -> Floats:
+        """Public values of this kind, or numbers in its unit, as (k,) floats. Raises `TypeError` naming values."""
+        ...
+
+    def from_numbers(self, numbers: Any) -> npt.NDArray[Any]:
+        """Floats (k,) as the values of this kind that they stand for; never raises, clipped to what the kind holds."""
+        ...
+
+
+@dataclass(frozen=True)
+class RealNumber:
+    """Real numbers, as they are.
+
+    >>> RealNumber().from_numbers([1.5]).tolist()
+    [1.5]
+    """
+
+    unit = "1"
+
+    def __str__(self) -> str:
+        return "number"
+
+    def to_numbers(self, values: Any) -> Floats:
+        return _numbers(values, ())
+
+    def from_numbers(self, numbers: Any) -> npt.NDArray[Any]:
+        return np.asarray(numbers, dtype=np.float64)
+
+
+@dataclass(frozen=True)
+class Date:
+    """Days of the calendar: the seconds from 1970-01-01 to their beginning. A float stands for the day that it lies in.
+
+    >>> Date().from_numbers(Date().to_numbers([dt.date(2026, 3, 1)]) + 3600.0)
+    array(['2026-03-01'], dtype='datetime64[D]')
+    """
+
+    unit = "seconds since 1970-01-01"
+
+    def __str__(self) -> str:
+        return "date"
+
+    def to_numbers(self, values: Any) -> Floats:
+        return _numbers(values, (dt.date, np.datetime64))
+
+    def from_numbers(self, numbers: Any) -> npt.NDArray[Any]:
+        known, missing = _clipped(numbers, YEAR_ONE, YEAR_TEN_THOUSAND - DAY)
+        return _with_missing(np.floor(known / DAY).astype(np.int64).view("datetime64[D]"), missing)
+
+
+@dataclass(frozen=True)
+class Timestamp:
+    """Instants: seconds since 1970-01-01T00:00 in UTC. A float stands for the nearest microsecond.
+
+    zone: name or offset of the zone that values are shown in, such as "Europe/Paris"; None: timestamps without a zone,
+        read as if they were UTC. A zone that this machine does not know is shown in UTC.
+
+    >>> Timestamp("Europe/Paris").from_numbers([1e9])[0].isoformat()
+    '2001-09-09T03:46:40+02:00'
+    """
+
+    zone: str | None = None
+
+    unit = "seconds since 1970-01-01T00:00 UTC"
+
+    def __str__(self) -> str:
+        return "timestamp" if self.zone is None else f"timestamp[{self.zone}]"
+
+    def to_numbers(self, values: Any) -> Floats:
+        return _numbers(values, (dt.date, np.datetime64))
+
+    def from_numbers(self, numbers: Any) -> npt.NDArray[Any]:
+        known, missing = _clipped(numbers, YEAR_ONE, YEAR_TEN_THOUSAND - 1)
+        stamps = _with_missing(_microseconds(known).view("datetime64[us]"), missing)
+        return stamps if self.zone is None else _objects(map(_shown_in(_zone(self.zone)), stamps.tolist()))
+
+
+@dataclass(frozen=True)
+class Time:
+    """Times of day: seconds since midnight. A float stands for the nearest microsecond of that day.
+
+    >>> Time().from_numbers([3600.5, -1.0]).tolist()
+    [datetime.time(1, 0, 0, 500000), datetime.time(0, 0)]
+    """
+
+    unit = "seconds since midnight"
+
+    def __str__(self) -> str:
+        return "time"
+
+    def to_numbers(self, values: Any) -> Floats:
+        return _numbers(values, (dt.time,))
+
+    def from_numbers(self, numbers: Any) -> npt.NDArray[Any]:
+        known, missing = _clipped(numbers, 0.0, DAY)
+        ticks = np.minimum(_microseconds(known), int(DAY) * MICROSECOND - 1)
+        stamps = _with_missing(ticks.view("datetime64[us]"), missing)
+        return _objects(None if stamp is None else stamp.time() for stamp in stamps.tolist())
+
+
+@dataclass(frozen=True)
+class Duration:
+    """Lengths of time in seconds. A float stands for the nearest microsecond.
+
+    >>> Duration().from_numbers([0.25])
+    array([250000], dtype='timedelta64[us]')
+    """
+
+    unit = "seconds"
+
+    def __str__(self) -> str:
+        return "duration"
+
+    def to_numbers(self, values: Any) -> Floats:
+        return _numbers(values, (dt.timedelta, np.timedelta64))
+
+    def from_numbers(self, numbers: Any) -> npt.NDArray[Any]:
+        known, missing = _clipped(numbers, -LONGEST, LONGEST)
+        return _with_missing(_microseconds(known).view("timedelta64[us]"), missing)
+
+
+NUMBER = RealNumber()
+SIMPLE_KINDS: tuple[Kind, ...] = (NUMBER, Date(), Timestamp(), Time(), Duration())
+
+
+def kind_named(text: str) -> Kind:
+    """The kind whose text is given: the inverse of `str`. Raises `ValueError` naming kind.
+
+    >>> kind_named("timestamp[Asia/Tokyo]"), kind_named("date")
+    (Timestamp(zone='Asia/Tokyo'), Date())
+    """
+    for kind in SIMPLE_KINDS:
+        if str(kind) == text:
+            return kind
+    zoned = re.fullmatch(r"timestamp\[(.+)\]", text)
+    if zoned is None:
+        raise ValueError(f"kind must be one of {', '.join(map(str, SIMPLE_KINDS))} or timestamp[zone], got {text!r}")
+    return Timestamp(zoned[1])
+
+
+def shown(values: Any) -> list[str]:
+    """Values of a kind of times as texts: ISO 8601 where that says all, durations as Python prints them.
+
+    >>> shown(Date().from_numbers([86400.0]))
+    ['1970-01-02']
+    """
+    items = [value.item() if isinstance(value, np.generic) else value for value in np.asarray(values)]
+    return [str(item.isoformat() if hasattr(item, "isoformat") else item) for item in items]
+
+
+def seconds_of(value: Any) -> float:
+    """A date, a timestamp, a time of day or a duration, of Python or numpy, in seconds; a zone is obeyed, without one a
+    timestamp is one of UTC. NaN for what is not a time. Raises `TypeError` for any other value.
+
+    >>> seconds_of(dt.date(1970, 1, 2)), seconds_of(dt.time(0, 1)), seconds_of(np.timedelta64(1500, "ms"))
+    (86400.0, 60.0, 1.5)
+    """
+    if isinstance(value, (np.datetime64, np.timedelta64)):
+        if not holds_seconds(value.dtype):
+            raise TypeError("a duration in months or without a unit has no length in seconds")
+        return float(seconds_of_ticks(np.array([value]))[0])
+    if isinstance(value, dt.datetime):
+        value = value - (EPOCH if value.tzinfo is None else EPOCH.replace(tzinfo=dt.UTC))
+    elif isinstance(value, dt.date):
+        return (value.toordinal() - EPOCH.toordinal()) * DAY
+    elif isinstance(value, dt.time):
+        value = dt.timedelta(0, (value.hour * 60 + value.minute) * 60 + value.second, value.microsecond)
+    if not isinstance(value, dt.timedelta):
+        raise TypeError(f"no date, timestamp, time or duration: {type(value).__name__}")
+    return float(value.days * 86_400 + value.seconds) + value.microseconds / MICROSECOND
+
+
+def holds_seconds(dtype: np.dtype[Any]) -> bool:
+    """Whether a type of numpy's is one of timestamps, dates or durations of a known length, one tick at a time."""
+    if dtype.kind not in "mM":
+        return False
+    unit, step = np.datetime_data(dtype)
+    return step == 1 and (unit in TICKS or unit in PARTS or unit == "W" or (dtype.kind == "M" and unit in "YM"))
+
+
+def seconds_of_ticks(x: npt.NDArray[Any]) -> Floats:
+    """An array of numpy's timestamps or durations in seconds, alike in every unit; NaN where it is not a time."""
+    unit, missing = np.datetime_data(x.dtype)[0], np.isnat(x)
+    if unit in "YMW":  # few enough for the calendar of days
+        ticks, unit = np.clip(x.view(np.int64), -(2**31), 2**31).view(x.dtype).astype(f"{x.dtype.kind}8[D]"), "D"
+    else:
+        ticks = x
+    whole = ticks.astype(ticks.dtype.newbyteorder("=")).view(np.int64)
+    if unit in TICKS:
+        seconds = whole.astype(np.float64) * TICKS[unit]
+    else:
+        full, part = np.divmod(whole, PARTS[unit])
+        coarse = PARTS[unit] <= MICROSECOND
+        fine = part * (MICROSECOND // PARTS[unit]) if coarse else part // (PARTS[unit] // MICROSECOND)
+        seconds = full + fine / MICROSECOND
+    return np.where(missing, np.nan, seconds)
+
+
+def _numbers(values: Any, types: tuple[type, ...]) -> Floats:
+    """Public values of some types, or real numbers, as floats."""
+    listed = values if isinstance(values, Iterable) and not isinstance(values, (str, bytes)) else [values]
+    return np.array([_number(value, types) for value in listed], dtype=np.float64)
+
+
+def _number(value: Any, types: tuple[type, ...]) -> float:
+    if types and isinstance(value, types):
+        return seconds_of(value)
+    timed = isinstance(value, (bool, np.bool_, np.timedelta64))  # numpy calls its durations integers
+    if timed or not isinstance(value, (Real, Decimal)):
+        raise TypeError(f"values must be numbers or of the column's kind, got {type(value).__name__}")
+    return float(value)
+
+
+def _clipped(numbers: Any, low: float, high: float) -> tuple[Floats, npt.NDArray[np.bool_]]:
+    floats = np.asarray(numbers, dtype=np.float64)
+    missing = np.isnan(floats)
+    return np.clip(np.where(missing, 0.0, floats), low, high), missing
+
+
+def _microseconds(seconds: Floats) -> npt.NDArray[np.int64]:
+    """The nearest whole microseconds; the parts before and after the point go apart, for their product has no float."""
+    whole = np.floor(seconds)
+    return whole.astype(np.int64) * MICROSECOND + np.rint((seconds - whole) * MICROSECOND).astype(np.int64)
+
+
+def _with_missing(stamps: npt.NDArray[Any], missing: npt.NDArray[np.bool_]) -> npt.NDArray[Any]:
+    stamps[missing] = np.array("NaT", dtype=stamps.dtype)
+    return stamps
+
+
+def _objects(values: Iterable[Any]) -> npt.NDArray[Any]:
+    listed = list(values)
+    made = np.empty(len(listed), dtype=object)
+    made[:] = listed
+    return made
+
+
+def _zone(name: str) -> dt.tzinfo:
+    """A zone by its name or its offset; UTC where neither is understood."""
+    offset = re.fullmatch(r"(?:UTC|GMT)?([+-])(\d\d):?(\d\d)", name)
+    if offset is not None:
+        minutes = int(offset[2]) * 60 + int(offset[3])
+        return dt.timezone(dt.timedelta(minutes=minutes if offset[1] == "+" else -minutes))
+    try:
+        return ZoneInfo(name)
+    except (OSError, ValueError, KeyError):  # which of them an unknown name is depends on the machine
+        return dt.UTC
+
+
+def _shown_in(zone: dt.tzinfo) -> Any:
+    def shown(stamp: dt.datetime | None) -> dt.datetime | None:
+        if stamp is None:
+            return None
+        try:
+            return stamp.replace(tzinfo=dt.UTC).astimezone(zone)
+        except OverflowError:  # within a day of the calendar's ends
+            return stamp.replace(tzinfo=dt.UTC)
+
+    return shown

@@ -1,0 +1,256 @@
+"""What a column in memory is declared to be, and how its records become float64 (Section 3.1).
+
+The declared type alone decides: two columns of one type are read, or refused, alike, whatever they hold. Where a type
+leaves it to the data (objects, lists) the records are read one by one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from pq.core.kind import NUMBER, Date, Duration, Kind, Time, Timestamp, holds_seconds, seconds_of_ticks
+from pq.private.columns.record import each
+from pq.private.columns.text import TextColumn
+
+Array = npt.NDArray[np.float64]
+Grouping = Literal["number", "value", "none"]
+REAL_KINDS = "fiub"  # numpy's codes of float, signed, unsigned and boolean types
+WITHOUT_COLUMN = (str, bytes, bytearray, dict, set, frozenset)
+
+
+@dataclass(frozen=True)
+class Declared:
+    """A declared type: its `kind`, how a column of it is read as floats (NaN for missing records), and what an engine
+    may group equal records by before they are: the "number" that they are cast to, the "value" itself, or "none"."""
+
+    kind: Kind
+    read: Callable[[Any], Array]
+    grouping: Grouping = "value"
+
+
+def declaration_of(x: Any) -> Declared:
+    """The declared type of one column in memory; raises `TypeError` or `ValueError` naming x if it holds no records."""
+    if x is None or isinstance(x, WITHOUT_COLUMN):
+        raise refused(type(x).__name__)
+    if is_table(x) or len(getattr(x, "shape", (0,))) != 1:
+        raise ValueError("x must be one-dimensional")
+    if isinstance(x, TextColumn):
+        return Declared(x.kind, lambda x: x.values, "none")
+    if library_of(x) in LIBRARIES:
+        return LIBRARIES[library_of(x)](x)
+    if isinstance(x, range):
+        return Declared(NUMBER, lambda x: np.asarray(x, dtype=np.float64), "none")
+    if hasattr(x, "__array__"):
+        return _of_array_like(x)
+    if not isinstance(x, Iterable) and not hasattr(x, "__getitem__"):
+        raise refused(type(x).__name__)
+    return Declared(NUMBER, listed, "none")
+
+
+def library_of(x: Any) -> str:
+    """The package that an object's class comes from, or the first of its bases that is in `LIBRARIES`."""
+    return _library(type(x))  # type: ignore[arg-type]  # classes can be hashed
+
+
+@lru_cache(maxsize=256)
+def _library(kind: type) -> str:
+    made_by = [base.__module__.partition(".")[0] for base in kind.__mro__]
+    return next((name for name in made_by if name in LIBRARIES), made_by[0])
+
+
+def is_table(x: Any) -> bool:
+    """Whether x is a data frame or a query of whatever engine, by its type alone."""
+    return hasattr(type(x), "columns")
+
+
+def listed(x: Any) -> Array:
+    """Records of a list or of whatever else gives one after another."""
+    items = x if type(x) is list else list(x)
+    if all(map(_is_plain, set(map(type, items)))):  # numpy reads these alike whatever stands beside them
+        try:
+            values = np.asarray(items)
+        except Exception:  # an integer too long for any of numpy's types
+            return each(items)
+        if values.dtype.kind in REAL_KINDS:
+            return values.astype(np.float64, copy=False)
+    return each(items)
+
+
+def of_dtype(dtype: np.dtype[Any]) -> Declared:
+    """The declared type of an array of numpy."""
+    if dtype.kind in REAL_KINDS:
+        return Declared(NUMBER, _floats, "number")
+    if dtype.kind == "O":
+        return Declared(NUMBER, lambda x: each(x.tolist()), "none")  # masked records become None
+    if holds_seconds(dtype):
+        return Declared(_kind_of_ticks(dtype), _seconds)
+    raise refused(dtype.type.__name__)  # the name of a type of texts would tell how long the longest is
+
+
+def _kind_of_ticks(dtype: np.dtype[Any]) -> Kind:
+    if dtype.kind == "m":
+        return Duration()
+    return Date() if np.datetime_data(dtype)[0] in "YMWD" else Timestamp()
+
+
+def _of_numpy(x: Any) -> Declared:
+    if not isinstance(x, np.ndarray):
+        raise refused(type(x).__name__)
+    return of_dtype(x.dtype)
+
+
+def _of_array_like(x: Any) -> Declared:
+    """A container of another library, by the array of numpy that it makes of itself."""
+    dtype = getattr(x, "dtype", None)
+    known = of_dtype(dtype if isinstance(dtype, np.dtype) else np.asarray(x).dtype)
+    return Declared(known.kind, _converted, "none")
+
+
+def of_pandas_type(dtype: Any) -> Declared:
+    """The declared type of a column of pandas."""
+    import pandas as pd
+
+    if isinstance(dtype, np.dtype):
+        inner = of_dtype(dtype)
+        return Declared(inner.kind, lambda x: inner.read(x.to_numpy()), inner.grouping)
+    if isinstance(dtype, pd.DatetimeTZDtype):
+        return Declared(Timestamp(str(dtype.tz)), lambda x: _seconds(x.to_numpy(dtype=f"M8[{dtype.unit}]")))
+    if isinstance(dtype, pd.ArrowDtype):
+        arrow = of_arrow_type(dtype.pyarrow_dtype)
+        return Declared(arrow.kind, lambda x: arrow.read(getattr(x, "array", x).__arrow_array__()), arrow.grouping)
+    if isinstance(dtype, pd.CategoricalDtype):
+        categories = of_pandas_type(dtype.categories.dtype)
+
+        def read(x: Any) -> Array:
+            held = getattr(x, "array", x)
+            return np.append(categories.read(held.categories), np.nan)[held.codes]  # -1 is a missing record
+
+        return Declared(categories.kind, read, "none")
+    if isinstance(dtype, pd.SparseDtype):
+        return Declared(of_dtype(np.dtype(dtype.subtype)).kind, _converted, "none")
+    if getattr(dtype, "kind", "O") in REAL_KINDS:  # numbers and booleans with a mask
+        return Declared(NUMBER, lambda x: x.to_numpy(dtype=np.float64, na_value=np.nan), "number")
+    raise refused(type(dtype).__name__)
+
+
+def of_polars_type(dtype: Any) -> Declared:
+    """The declared type of a column of polars."""
+    import polars as pl
+
+    base = dtype.base_type()
+    if base == pl.Null:  # a column of which nothing is known, not even its type
+        return Declared(NUMBER, lambda x: np.full(len(x), np.nan), "none")
+    if base == pl.Decimal:
+        return Declared(NUMBER, lambda x: each(x.to_list()))
+    if dtype.is_numeric() or base == pl.Boolean:
+        return Declared(NUMBER, lambda x: x.cast(pl.Float64).to_numpy(), "number")
+    if base == pl.Object:
+        return Declared(NUMBER, lambda x: each(x.to_list()), "none")
+    if base == pl.Time:
+        return Declared(Time(), lambda x: _of_day(x.to_physical().fill_null(-1).to_numpy(), "ns"))
+    kinds: dict[Any, Kind] = {pl.Date: Date(), pl.Duration: Duration()}
+    if base == pl.Datetime:
+        kinds[base] = Timestamp(dtype.time_zone)
+    if base not in kinds:
+        raise refused(str(base))
+    return Declared(kinds[base], lambda x: _seconds(x.to_numpy()))
+
+
+def of_arrow_type(dtype: Any) -> Declared:
+    """The declared type of a column of pyarrow."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    types = pa.types
+    if types.is_integer(dtype) or types.is_floating(dtype) or types.is_boolean(dtype) or types.is_null(dtype):
+        return Declared(NUMBER, lambda x: _arrow_numbers(x.cast(pa.float64(), safe=False)), "number")
+    if types.is_decimal(dtype):
+        return Declared(NUMBER, lambda x: each(x.to_pylist()))
+    if types.is_dictionary(dtype):
+        values = of_arrow_type(dtype.value_type)
+        return Declared(values.kind, lambda x: values.read(x.cast(dtype.value_type)), "none")
+    if types.is_run_end_encoded(dtype):
+        values = of_arrow_type(dtype.value_type)
+        return Declared(values.kind, lambda x: values.read(pc.run_end_decode(_whole(x))), "none")
+    if types.is_time(dtype):
+        ticks = pa.int32() if types.is_time32(dtype) else pa.int64()
+        return Declared(Time(), lambda x: _of_day(_arrow_numbers(x.cast(ticks).fill_null(-1)), dtype.unit))
+    if types.is_date(dtype) or types.is_timestamp(dtype) or types.is_duration(dtype):
+        kind: Kind = Duration() if types.is_duration(dtype) else Date()
+        if types.is_timestamp(dtype):
+            kind = Timestamp(dtype.tz)
+        return Declared(kind, lambda x: _seconds(_arrow_numbers(x)))
+    raise refused(str(dtype).partition("<")[0])
+
+
+def _arrow_numbers(x: Any) -> npt.NDArray[Any]:
+    """An array of pyarrow, in one piece or several, as one of numpy."""
+    return np.asarray(x.to_numpy(zero_copy_only=False) if not hasattr(x, "chunks") else x.to_numpy())
+
+
+def _whole(x: Any) -> Any:
+    return x.combine_chunks() if hasattr(x, "chunks") else x
+
+
+def _of_pyarrow(x: Any) -> Declared:
+    import pyarrow as pa
+
+    if not isinstance(x, (pa.Array, pa.ChunkedArray)):
+        raise refused(type(x).__name__)
+    return of_arrow_type(x.type)
+
+
+def _of_dtype_of(of: Callable[[Any], Declared]) -> Callable[[Any], Declared]:
+    """The rule for a column of a library whose columns all have a `dtype`."""
+
+    def rule(x: Any) -> Declared:
+        if not hasattr(x, "dtype"):
+            raise refused(type(x).__name__)
+        return of(x.dtype)
+
+    return rule
+
+
+LIBRARIES: dict[str, Callable[[Any], Declared]] = {
+    "numpy": _of_numpy,
+    "pandas": _of_dtype_of(of_pandas_type),
+    "polars": _of_dtype_of(of_polars_type),
+    "pyarrow": _of_pyarrow,
+}
+
+
+def refused(what: str) -> TypeError:
+    """The error for a column whose declared type, named by `what`, holds no records that a release can read."""
+    return TypeError(f"x must be a column of real numbers, dates, timestamps, times or durations, got {what}")
+
+
+def _is_plain(kind: type) -> bool:
+    """Whether numpy reads objects of a type as the same numbers whatever stands beside them."""
+    return issubclass(kind, (float, int, np.floating, np.integer, np.bool_)) and not issubclass(kind, np.timedelta64)
+
+
+def _floats(x: npt.NDArray[Any]) -> Array:
+    values = x.astype(np.float64, copy=False)
+    return np.ma.filled(values, np.nan) if isinstance(x, np.ma.MaskedArray) else values
+
+
+def _seconds(x: npt.NDArray[Any]) -> Array:
+    if not isinstance(x, np.ma.MaskedArray):
+        return seconds_of_ticks(x)
+    return np.where(np.ma.getmaskarray(x), np.nan, seconds_of_ticks(x.data))
+
+
+def _of_day(ticks: npt.NDArray[Any], unit: str) -> Array:
+    """Times of day, of which none is negative; -1 is a missing one."""
+    return np.where(ticks < 0, np.nan, seconds_of_ticks(ticks.astype(f"m8[{unit}]")))
+
+
+def _converted(x: Any) -> Array:
+    values = np.asarray(x)
+    return of_dtype(values.dtype).read(values)

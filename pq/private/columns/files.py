@@ -1,0 +1,136 @@
+"""Files of records: their bytes as cells of text by RFC 4180, or as a table that declares its types (Section 3.1).
+
+That a file is valid is a public promise of its holder: one that is not is refused whole, with one sentence that is the
+same whatever is wrong and wherever. Nothing is guessed from a file: its separator, encoding and compression are told.
+"""
+
+from __future__ import annotations
+
+import bz2
+import codecs
+import csv
+import gzip
+import io
+import lzma
+import re
+import zlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+INVALID = (
+    "the file must be valid: readable by its separator, encoding and compression, every quote closed and every row "
+    "with as many cells as the header (RFC 4180); with --lines each line is a record of its own instead"
+)
+LONGEST_CELL = 2**31 - 1  # characters; the csv module's own limit would be an error that tells of the data
+OPENERS: dict[str, Callable[[bytes], bytes]] = {
+    "none": bytes,
+    "gzip": gzip.decompress,
+    "bz2": bz2.decompress,
+    "xz": lzma.decompress,
+}
+SUFFIXES = {".gz": "gzip", ".bz2": "bz2", ".xz": "xz"}
+PARQUET_READERS = ("polars", "duckdb", "pyarrow")
+
+
+@dataclass(frozen=True)
+class TextFormat:
+    """How bytes become rows of cells; all of it public, checked when it is made.
+
+    separator: one character between cells. encoding: a text encoding of Python's. compression: "none", "gzip", "bz2" or
+    "xz". by_line: each line is one record, read by itself, and may be odd; else the file is one of RFC 4180.
+    Raises `ValueError` naming the argument.
+    """
+
+    separator: str = ","
+    encoding: str = "utf-8"
+    compression: str = "none"
+    by_line: bool = False
+
+    def __post_init__(self) -> None:
+        if len(self.separator) != 1 or self.separator in '"\r\n\0':
+            raise ValueError(f"separator must be one character that is no quote or line break, got {self.separator!r}")
+        try:
+            codecs.lookup(self.encoding)
+            "".encode(self.encoding)  # some codecs are of bytes, not of text
+        except (LookupError, ValueError, TypeError):
+            raise ValueError(f"encoding must be one of Python's text encodings, got {self.encoding!r}") from None
+        if self.compression not in OPENERS:
+            raise ValueError(f"compression must be one of {', '.join(OPENERS)}, got {self.compression!r}")
+
+    def column(self, content: bytes, name: str) -> list[str]:
+        """The cells of one column, a header row before them; spaces around its name do not count.
+
+        Raises `ValueError`: the header has that name not exactly once, or, with the same words for every fault, the
+        content is not valid.
+
+        >>> TextFormat().column(b'note,age\\r\\n"two\\nlines,99",32\\r\\n', "age")
+        ['32']
+        """
+        text = self._text(content)
+        header, *rows = self._lines(text) if self.by_line else self._rows(text)
+        names = [cell.strip() for cell in header]
+        if names.count(name.strip()) != 1:
+            found = "no column" if name.strip() not in names else "more than one column"
+            raise ValueError(f"column: the header row has {found} named {name!r}")
+        place = names.index(name.strip())
+        return [row[place] if place < len(row) else "" for row in rows]
+
+    def _text(self, content: bytes) -> str:
+        try:
+            return OPENERS[self.compression](content).decode(self.encoding, errors="replace").removeprefix("\ufeff")
+        except (OSError, EOFError, ValueError, zlib.error, lzma.LZMAError):
+            raise ValueError(INVALID) from None
+
+    def _rows(self, text: str) -> list[list[str]]:
+        """The rows of a valid file. The csv module lets stray quotes pass, so that the grammar is checked before."""
+        mark = re.escape(self.separator)
+        cell = rf'(?:"(?:[^"]++|"")*+"|[^"\r\n{mark}]*+)'
+        if re.fullmatch(rf"{cell}(?:(?:{mark}|\r?\n){cell})*+", text) is None:
+            raise ValueError(INVALID)
+        rows = [row or [""] for row in self._read(io.StringIO(text, newline=""))] or [[""]]
+        if any(len(row) != len(rows[0]) for row in rows):
+            raise ValueError(INVALID)
+        return rows
+
+    def _lines(self, text: str) -> list[list[str]]:
+        """Each line by itself, blank ones left out; no cell of one that the csv module refuses."""
+        header, *lines = [line.rstrip("\r") for line in text.split("\n")]
+        return [self._line(header), *(self._line(line) for line in lines if line)]
+
+    def _line(self, line: str) -> list[str]:
+        try:
+            return next(self._read([line]), [])
+        except csv.Error:
+            return []
+
+    def _read(self, lines: Any) -> Any:
+        csv.field_size_limit(LONGEST_CELL)
+        return csv.reader(lines, delimiter=self.separator)
+
+
+def compression_of(path: str) -> str:
+    """The compression that a file's name tells.
+
+    >>> compression_of("people.csv.gz"), compression_of("people.csv")
+    ('gzip', 'none')
+    """
+    return SUFFIXES.get(Path(path).suffix.lower(), "none")
+
+
+def scan_parquet(path: str) -> Any:
+    """A Parquet file as a query of whichever engine is installed. Raises `ValueError` for a file that is none, with the
+    same words for every fault, and `ImportError` without an engine."""
+    import narwhals.stable.v2 as nw
+
+    engine: Any = next((name for name in PARQUET_READERS if find_spec(name) is not None), None)
+    if engine is None:
+        raise ImportError(f"reading Parquet needs one of the packages {', '.join(PARQUET_READERS)}")
+    try:
+        query = nw.scan_parquet(path, backend=engine)
+        query.collect_schema()
+    except Exception:  # each engine has its own errors, and some show the file
+        raise ValueError("the file must be valid Parquet") from None
+    return query.to_native()

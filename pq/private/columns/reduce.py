@@ -1,0 +1,86 @@
+"""Counting equal records inside an engine, through narwhals (Section 3.1)."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from pq.core.grid import LATTICE_END, from_units, to_units
+from pq.private.columns.counts import MOST, Counts
+from pq.private.columns.declared import Declared
+from pq.private.columns.door import LARGEST, as_floats
+from pq.private.columns.tables import running
+
+COLUMNS = VALUE, RECORDS = "value", "records"
+MISSING = float("inf")  # marks missing values inside an engine, where true infinities have been clipped
+
+
+def reduced(frame: Any, names: list[str], declared: Declared, step: Fraction | None) -> Counts:
+    """The records at each value of a query's column, and perhaps one of counts, rounded to a step if there is one.
+
+    declared: the type of the first column, which says what equal records are grouped by.
+    """
+    import narwhals.stable.v2 as nw
+
+    chosen = frame.select(*(nw.col(n).alias(a) for n, a in zip(names, COLUMNS, strict=False)))
+    if declared.grouping == "number":
+        return _of_numbers(chosen, step)
+    values, counts = _grouped(chosen, nw.col(VALUE))
+    made = Counts(values, counts, kind=declared.kind)
+    return made if step is None else rounded(made, step)
+
+
+def rounded(counts: Counts, step: Fraction) -> Counts:
+    """The same records at the nearest multiples of a step."""
+    with np.errstate(all="ignore"):
+        units = np.clip(np.rint(to_units(counts.values, step)), -LATTICE_END, LATTICE_END)
+    return Counts(from_units(units, step), counts.counts, counts.missing, kind=counts.kind)
+
+
+def _of_numbers(frame: Any, step: Fraction | None) -> Counts:
+    """Cast to float64 and rounded where they live."""
+    import narwhals.stable.v2 as nw
+
+    number = nw.col(VALUE).cast(nw.Float64)
+    known = number.clip(-LARGEST, LARGEST) if step is None else _units(number, step)
+    values, counts = _grouped(
+        frame, nw.when(number.is_null() | number.is_nan()).then(nw.lit(MISSING)).otherwise(known).alias(VALUE)
+    )
+    values = as_floats(values)
+    missing = values == MISSING
+    values = values if step is None else from_units(values, step)
+    return Counts(np.where(missing, np.nan, values), counts)
+
+
+def _grouped(frame: Any, value: Any) -> tuple[Any, Any]:
+    """The distinct values of an expression, as the engine gives them back, and how many records stand at each."""
+    import narwhals.stable.v2 as nw
+
+    columns, records = [value], nw.len()
+    if RECORDS in frame.collect_schema().names():
+        weight = nw.col(RECORDS).cast(nw.Float64)
+        whole = weight.clip(0.0, MOST).floor()
+        columns.append(nw.when(weight.is_null() | weight.is_nan()).then(nw.lit(0.0)).otherwise(whole).alias(RECORDS))
+        records = nw.col(RECORDS).sum()
+    grouped = frame.select(*columns).group_by(VALUE).agg(records.alias(RECORDS))
+    options = {"engine": "streaming"} if grouped.implementation.is_polars() else {}
+    table = running(lambda: grouped.collect(**options))()
+    return tuple(table.get_column(name).to_native() for name in COLUMNS)
+
+
+def _units(number: Any, step: Fraction) -> Any:
+    """Records in whole units of a step, as `pq.private.columns.cells.Lattice` rounds them: to the nearest, halves
+    to the even one."""
+    import narwhals.stable.v2 as nw
+
+    end = 2.0 * float(from_units(LATTICE_END, step))  # keeps the product finite, which not every engine does
+    exact = number.clip(-end, end) * float(step.denominator)
+    if step.numerator != 1:  # by a column: some engines divide by a constant through its rounded inverse
+        divisor = nw.lit(float(step.numerator))
+        exact = exact / nw.when(number > 0.0).then(divisor).otherwise(divisor)
+    below = exact.floor()
+    part, odd = exact - below, below - 2.0 * (below / 2.0).floor()
+    up = (part > 0.5) | ((part >= 0.5) & (odd > 0.5))
+    return nw.when(up).then(below + 1.0).otherwise(below).clip(-LATTICE_END, LATTICE_END)

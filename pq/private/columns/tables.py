@@ -1,0 +1,158 @@
+"""Tables of any engine: what their columns are declared to be, and how one is fetched (Section 3.1)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from pq.core.kind import NUMBER, Date, Kind, Time, Timestamp
+from pq.private.columns.declared import (
+    LIBRARIES,
+    Declared,
+    is_table,
+    library_of,
+    listed,
+    of_arrow_type,
+    of_pandas_type,
+    of_polars_type,
+    refused,
+)
+
+Types = dict[str, Callable[[], Declared]]
+UNREADABLE = "x must be a query that its engine can run; its own message is kept back, since it may show records"
+DUCKDB_NUMBERS = (
+    *("tinyint", "smallint", "integer", "bigint", "hugeint", "utinyint", "usmallint", "uinteger", "ubigint"),
+    *("uhugeint", "float", "double", "boolean", "sqlnull", "null"),
+)
+DUCKDB_TIMES: dict[str, Kind] = {
+    "date": Date(),
+    "time": Time(),
+    "timestamp with time zone": Timestamp("UTC"),
+    **dict.fromkeys(("timestamp", "timestamp_s", "timestamp_ms", "timestamp_ns"), Timestamp()),
+}
+
+
+@dataclass(frozen=True)
+class OpenTable:
+    """A table that has been asked for nothing but its schema.
+
+    types: the declared type of a column, by name. fetch: the columns of some names, as a function from a name to a
+    column in memory. lazy: a query of narwhals that its engine can still reduce, if it is one.
+    """
+
+    types: Types
+    fetch: Callable[[list[str]], Callable[[str], Any]]
+    lazy: Any = None
+
+
+def opened(x: Any) -> OpenTable | None:
+    """x as a table, or None if it is a single column; nothing of it is read yet."""
+    library = library_of(x).lstrip("_")
+    if hasattr(x, "fetchall") and hasattr(x, "description"):
+        return _of_cursor(x, library)
+    if library == "pyarrow" and hasattr(x, "schema"):
+        return _of_arrow(x)
+    if not is_table(x) and (library in LIBRARIES or not hasattr(x, "to_frame")):
+        return None
+    return _of_frame(x)
+
+
+def _of_arrow(x: Any) -> OpenTable:
+    """A table, a batch of records or a reader of several."""
+
+    def fetch(names: list[str]) -> Callable[[str], Any]:
+        return (x.read_all() if hasattr(x, "read_all") else x).column
+
+    return OpenTable({field.name: partial(of_arrow_type, field.type) for field in x.schema}, running(fetch))
+
+
+def _of_cursor(x: Any, library: str) -> OpenTable | None:
+    """The result that a connection or a cursor of a data base has ready; most declare no types."""
+    if is_table(x):
+        return _of_frame(x)  # a relation of DuckDB, which is a query as well
+    if x.description is None:
+        raise TypeError("x must be a cursor with a result")
+    names = [column[0] for column in x.description]
+    if library == "duckdb":
+        types: Types = {column[0]: partial(of_duckdb_type, column[1]) for column in x.description}
+        return OpenTable(types, running(lambda names: x.to_arrow_table().column))
+
+    def fetch(wanted: list[str]) -> Callable[[str], Any]:
+        rows = x.fetchall()
+        return lambda name: [row[names.index(name)] for row in rows]
+
+    return OpenTable({name: lambda: Declared(NUMBER, listed, "none") for name in names}, running(fetch))
+
+
+def _of_frame(x: Any) -> OpenTable | None:
+    import narwhals.stable.v2 as nw
+
+    frame: Any = nw.from_native(x, pass_through=True, allow_series=True)
+    if not isinstance(frame, (nw.DataFrame, nw.LazyFrame)):  # a lazy column
+        frame = nw.from_native(x.to_frame("value"), pass_through=True) if hasattr(x, "to_frame") else frame
+    if isinstance(frame, nw.DataFrame):
+        return OpenTable(_types(frame), lambda names: lambda name: frame.get_column(name).to_native())
+    if isinstance(frame, nw.LazyFrame):
+        return OpenTable(_types(frame), running(lambda names: _collected(frame.select(*names))), frame)
+    return None
+
+
+def _collected(frame: Any) -> Callable[[str], Any]:
+    rows = frame.collect()
+    return lambda name: rows.get_column(name).to_native()
+
+
+def _types(frame: Any) -> Types:
+    """What a frame of narwhals declares, in the words of its own engine where those are known."""
+    native, engine = frame.to_native(), frame.implementation
+    if engine.is_polars():
+        return {name: partial(of_polars_type, dtype) for name, dtype in native.collect_schema().items()}
+    if engine.is_pandas_like() or engine.is_dask():
+        return {name: partial(of_pandas_type, dtype) for name, dtype in zip(native.columns, native.dtypes, strict=True)}
+    if engine.is_pyarrow():
+        return {field.name: partial(of_arrow_type, field.type) for field in native.schema}
+    if engine.is_duckdb():
+        return {name: partial(of_duckdb_type, dtype) for name, dtype in zip(native.columns, native.types, strict=True)}
+    return {name: partial(of_narwhals_type, dtype) for name, dtype in frame.collect_schema().items()}
+
+
+def of_duckdb_type(dtype: Any) -> Declared:
+    """The declared type of a column of DuckDB; its INTERVAL may hold months, and is refused."""
+    name = str(getattr(dtype, "id", dtype)).lower()
+    if name in DUCKDB_NUMBERS:
+        return Declared(NUMBER, listed, "number")
+    if name == "decimal":
+        return Declared(NUMBER, listed)
+    if name in DUCKDB_TIMES:
+        return Declared(DUCKDB_TIMES[name], listed)
+    raise refused(name)
+
+
+def of_narwhals_type(dtype: Any) -> Declared:
+    """The declared type of a column of any other engine."""
+    import narwhals.stable.v2 as nw
+
+    if isinstance(dtype, nw.Decimal):
+        return Declared(NUMBER, listed)
+    if dtype.is_numeric() or dtype.is_boolean():
+        return Declared(NUMBER, listed, "number")
+    if isinstance(dtype, nw.Datetime):
+        return Declared(Timestamp(dtype.time_zone), listed)
+    if isinstance(dtype, (nw.Date, nw.Time)):
+        return Declared(Date() if isinstance(dtype, nw.Date) else Time(), listed)
+    raise refused(type(dtype).__name__)
+
+
+def running(fetch: Callable[..., Any]) -> Callable[..., Any]:
+    """An engine's work; where it fails, as on a text that its own query takes for a number, it tells no record."""
+
+    def run(*arguments: Any) -> Any:
+        try:
+            return fetch(*arguments)
+        except Exception:
+            pass  # raised below, where the engine's own error is not its context
+        raise RuntimeError(UNREADABLE)
+
+    return run

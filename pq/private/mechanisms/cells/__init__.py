@@ -1,0 +1,187 @@
+"""Checks the public facts of a private distribution function and fits its cells and budgets to them (Section 3.1).
+
+The constants are fitted to simulations of public laws; nothing here looks at records, and no privacy depends on them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from fractions import Fraction
+from typing import Any, Literal
+
+import numpy as np
+
+from pq.core.choices import check_choice
+from pq.core.curves import joint_support
+from pq.core.exact import whole_number
+from pq.core.request import Request
+from pq.core.scores import Array
+from pq.private.columns.cells import Lattice, Points
+from pq.private.mechanisms.cells.law import (
+    FEWEST,
+    CellsOutcome,
+    CellsPlan,
+    cell_intervals,
+    cell_values,
+    decoded,
+    draw_cells,
+    log_cells_parts,
+    on_grid,
+)
+from pq.private.mechanisms.cells.partitions import (
+    CutPartition,
+    Cutter,
+    LogParts,
+    Partition,
+    PlacePartition,
+    PriorPartition,
+)
+from pq.private.mechanisms.cells.refined import RefinedPartition
+from pq.private.mechanisms.protocol import Mechanism, Outcome
+from pq.private.randomness import Source
+
+Where = Literal["prior", "place", "cuts", "refined"]
+CutterMaker = Callable[[tuple[Fraction, ...], Fraction, str], Cutter]  # of quantiles, a budget and an adjacency
+
+USUAL_SIZE = 1000  # records, where nothing is said
+NATS = math.log(1000.0) + 8.0  # to find records that fill a thousandth of what the priors allow
+PLACE_NATS, WIDTH_NATS = 2.0 * (NATS + 5.0), 40.0  # for a median, which nothing else makes up for, and a width
+MOST_PLACE, MOST_WIDTH, MOST_FIRST = 0.3, 0.2, 0.2  # shares of the budget
+LEAST_SHARE, MOST_SHARE = 0.1, 0.4  # the same for cuts
+SHARE_STEP = 1000  # budgets of looks are whole thousandths
+FEWEST_CUTS, MOST_CUTS = 2, {"cuts": 5, "refined": 3}
+FIRST_CELLS, FIRST_NATS = 20, 80.0  # of the first, coarse distribution function
+# Cells for each unit of the signal, which is epsilon times the root of the number of records.
+CELLS_PER_SIGNAL = {"prior": 2.0, "place": 1.25, "cuts": 1.25, "refined": 1.25}
+FEWEST_USUAL, MOST_USUAL = 16, 128  # cells
+
+
+class Cells(Mechanism, name="cells"):
+    """Quantiles of a private distribution function; why it is private: `pq.private.mechanisms.cells.law`.
+
+    where, cutter, number: as for `plan_cells`.
+    """
+
+    def __init__(
+        self, request: Request, where: Where = "place", cutter: CutterMaker | None = None, number: int | None = None
+    ) -> None:
+        super().__init__(request)
+        self.plan = plan_cells(request, where=where, cutter=cutter, number=number)
+
+    def column(self, values: Array, before: Any) -> Points:
+        """The records themselves: edges lie between the multiples of a grid, so that nothing is rounded."""
+        return Points(values, before)
+
+    @property
+    def rho(self) -> Fraction | float:
+        return self.plan.rho * self.request.max_contributions**2
+
+    def draw(self, column: Points | Lattice, source: Source) -> Outcome:
+        assert isinstance(column, Points)
+        outcome = draw_cells(self.plan, column, source.bytes)
+        law = decoded(self.plan, outcome)
+        values = on_grid(self.plan, law.quantile(np.array([float(q) for q in self.request.distinct])))
+        total = None if self.request.adjacency == "replace" else round(law.total)
+        drawn = (
+            ("places", list(outcome.places)),
+            ("edges", outcome.edges.tolist()),
+            ("counts", outcome.counts.tolist()),
+        )
+        return Outcome(values, total, drawn)
+
+    def log_parts(self, column: Points | Lattice, outcome: Outcome) -> LogParts:
+        """Of what was drawn: values and total follow from it."""
+        assert isinstance(column, Points)
+        return log_cells_parts(self.plan, column, outcome_drawn(outcome.drawn))
+
+    def quantile(self, drawn: Mapping[str, Any], quantiles: Any) -> Array:
+        """Values (m,) at any quantiles (m,) in [0, 1], from what a release keeps as `outcome`: they cost nothing."""
+        return cell_values(self.plan, outcome_drawn(drawn.items()), quantiles)
+
+    def interval(self, drawn: Mapping[str, Any], quantiles: Any, level: float, population: bool = False) -> Array:
+        """Intervals (m, 2) that hold all quantiles (m,) at once with probability at least `level`, whatever the data;
+        see `pq.core.rank_bounds.quantile_intervals`."""
+        return cell_intervals(self.plan, outcome_drawn(drawn.items()), quantiles, level, population)
+
+
+def outcome_drawn(drawn: Iterable[tuple[str, Any]]) -> CellsOutcome:
+    """What a release keeps as `outcome`, as arrays. Raises `ValueError` naming outcome."""
+    facts = dict(drawn)
+    try:
+        places, edges = tuple(map(float, facts["places"])), np.asarray(facts["edges"], dtype=np.float64)
+        return CellsOutcome(places, edges, np.asarray(facts["counts"], dtype=np.int64))
+    except (KeyError, TypeError, ValueError):
+        raise ValueError("outcome must hold places, edges and counts of cells") from None
+
+
+def plan_cells(
+    request: Request, *, where: Where = "place", cutter: CutterMaker | None = None, number: int | None = None
+) -> CellsPlan:
+    """The plan of a private distribution function from public facts.
+
+    where: the cells lie, "prior" (equal mass under the priors), "place" (around a private median), "cuts" (along a
+    curve through a few private cuts, which `cutter` makes for the quantiles and the budget it is given) or "refined"
+    (along a first, coarse distribution function on cells along cuts, or around a place without a cutter: for several
+    modes).
+    number: of cells, or None to fit it. Raises `ValueError` or `TypeError` naming what is wrong.
+
+    >>> from pq.core.priors import Uniform
+    >>> plan = plan_cells(Request.of([0.5], epsilon=1, priors=Uniform(-10, 10), size_guess=1000))
+    >>> plan.cells, [str(budget) for budget in plan.budgets]
+    (40, ['1/25', '1/25', '23/25'])
+    """
+    check_choice(where, Where, "where")
+    budget, adjacency = request.budget, request.adjacency
+    size = min(request.size_guess or USUAL_SIZE, 1e15)
+    signal = min(float(budget), 1e6) * size / (2.0 if adjacency == "replace" else 1.0)
+    count = _number(where, signal / math.sqrt(size)) if number is None else whole_number(number, "number", least=FEWEST)
+    around = PriorPartition(request.priors, request.distinct)
+    partition: Partition = around
+    if where != "prior":
+        if not isinstance(budget, Fraction):
+            raise ValueError(f"epsilon must be finite for where={where!r}, got {budget}")
+        partition = _looking(around, where, cutter, budget, adjacency, signal, request.step)
+    return CellsPlan(budget, adjacency, partition, count, request.step, request.assume_smooth)
+
+
+def _looking(
+    around: PriorPartition,
+    where: str,
+    cutter: CutterMaker | None,
+    budget: Fraction,
+    adjacency: str,
+    signal: float,
+    step: Fraction | None,
+) -> Partition:
+    """A partition that spends a part of the budget on a look at the column."""
+    if where == "cuts" and cutter is None:
+        raise ValueError("cutter must be given for where='cuts'")
+    if where == "place" or cutter is None:
+        place, width = _share(PLACE_NATS / signal, MOST_PLACE), _share(WIDTH_NATS / signal, MOST_WIDTH)
+        found: Partition = PlacePartition(around, budget * place, budget * width, adjacency)
+    else:
+        numbers = range(FEWEST_CUTS, MOST_CUTS[where] + 1)
+        count = max((k for k in numbers if _needed(k, signal) <= MOST_SHARE), default=FEWEST_CUTS)
+        levels = tuple(Fraction(i, count + 1) for i in range(1, count + 1))
+        spent = budget * _share(max(_needed(count, signal), LEAST_SHARE), MOST_SHARE)
+        found = CutPartition(cutter(levels, spent, adjacency), joint_support(around.priors))
+    if where != "refined":
+        return found
+    first = sum(found.budgets, Fraction(0)) + budget * _share(FIRST_NATS / signal, MOST_FIRST)
+    return RefinedPartition(CellsPlan(first, adjacency, found, FIRST_CELLS, step))
+
+
+def _needed(count: int, signal: float) -> float:
+    """The share of the budget with which so many cuts are found."""
+    return 2.0 * (count + 1) * NATS / signal
+
+
+def _share(share: float, most: float) -> Fraction:
+    """A share in whole thousandths, a hundredth at least: a look that spends less has to weigh many records."""
+    return Fraction(max(SHARE_STEP // 100, round(min(share, most) * SHARE_STEP)), SHARE_STEP)
+
+
+def _number(where: str, signal: float) -> int:
+    """Cells for epsilon times the root of the number of records: fewer are coarse, more are noisy."""
+    return int(min(max(round(CELLS_PER_SIGNAL[where] * signal), FEWEST_USUAL), MOST_USUAL))

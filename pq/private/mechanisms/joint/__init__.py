@@ -1,0 +1,99 @@
+"""All quantiles at once by one exponential mechanism whose total is latent; `pq.private.mechanisms.joint.law` says why
+it is private.
+
+A few quantiles can be drawn jointly and the others read off a monotone curve through them, which is post-processing:
+where the budget is small that has much less error, on columns that are smooth.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from functools import cached_property
+
+import numpy as np
+
+from pq.core.interpolation import interpolate
+from pq.core.machine.engine import Engine
+from pq.core.request import Request
+from pq.private.columns.cells import Points
+from pq.private.columns.door import Array
+from pq.private.mechanisms.joint.plan import JointPlan
+from pq.private.mechanisms.protocol import Mechanism, Outcome
+from pq.private.randomness import Source
+
+CHAIN = Engine("pq.private.mechanisms.joint.machine", "walk_joint")
+FORMULA_SECONDS = 1e-2  # about what one output takes the formulas
+FEWEST = 3  # from so many quantiles on the total is drawn as well; below, the best total has less error
+
+
+class Joint(Mechanism, name="joint"):
+    """One exponential mechanism over all quantiles and, from three on, the number of records."""
+
+    def __init__(self, request: Request) -> None:
+        super().__init__(request)
+        if not isinstance(request.budget, Fraction):
+            raise ValueError("epsilon must be finite for a joint release")
+        self.levels = drawn_levels(request)
+        self.joint = JointPlan.of(
+            self.levels,
+            epsilon=request.budget,
+            priors=self._priors(),
+            adjacency=request.adjacency,  # type: ignore[arg-type]
+            total="best" if len(self.levels) < FEWEST else "drawn",
+            grid=request.step,
+            size_guess=request.size_guess,
+        )
+
+    def _priors(self) -> object:
+        """The priors of the levels that are drawn: their own, or those of the nearest quantiles asked for."""
+        request = self.request
+        nearest = [min(range(len(request.distinct)), key=lambda i: abs(request.distinct[i] - q)) for q in self.levels]
+        return [request.priors[i] for i in nearest]
+
+    @cached_property
+    def rho(self) -> Fraction | float:
+        return Fraction(self.joint.epsilon) ** 2 / 8 * self.request.max_contributions**2
+
+    def column(self, values: Array, before: object) -> Points:
+        """The records as they are: on a grid the law spreads them over their cells itself."""
+        return Points(values, before)  # type: ignore[arg-type]
+
+    def draw(self, column: Points, source: Source) -> Outcome:  # type: ignore[override]
+        return self._drawn(column, source, trials=1)
+
+    def simulate(self, column: Points, source: Source, trials: int) -> Array:  # type: ignore[override]
+        rows = [self._drawn(column, source, trials).values for _ in range(trials)]
+        return np.array(rows).reshape(trials, len(self.request.distinct))
+
+    def _drawn(self, column: Points, source: Source, trials: int) -> Outcome:
+        """One release, by machine code where it is there or pays for so many trials."""
+        if CHAIN.ready(FORMULA_SECONDS * trials * len(self.levels)):
+            from pq.private.mechanisms.joint.machine import draw_joint_fast as draw  # brings the compiler
+        else:
+            from pq.private.mechanisms.joint.law import draw_joint as draw
+        outputs, total = draw(self.joint, column.values, column.before, source.uniforms)
+        drawn = (("drawn", outputs.tolist()),) if self.levels != self.request.distinct else ()
+        count = None if total is None else max(0, round(total))
+        return Outcome(self._values(outputs), count, drawn)
+
+    def _values(self, outputs: Array) -> Array:
+        if self.levels == self.request.distinct:
+            return outputs
+        levels = [float(q) for q in self.levels]
+        return interpolate(levels, outputs, [float(q) for q in self.request.distinct])
+
+    def log_parts(self, column: Points, outcome: Outcome) -> tuple[Fraction, float]:  # type: ignore[override]
+        from pq.private.mechanisms.joint.density import joint_log_density
+
+        outputs = np.array(dict(outcome.drawn).get("drawn", outcome.values), dtype=np.float64)
+        if len(outputs) != len(self.levels) or np.any(self._values(outputs) != outcome.values):
+            return Fraction(0), -math.inf
+        total = None if outcome.total is None else float(outcome.total)
+        return Fraction(0), joint_log_density(self.joint, column.values, column.before, outputs, total)
+
+
+def drawn_levels(request: Request) -> tuple[Fraction, ...]:
+    """The quantiles that are drawn: those asked for, or a few evenly spaced ones where the column is promised to be
+    smooth and the budget is so small that fewer have less error."""
+    return request.distinct

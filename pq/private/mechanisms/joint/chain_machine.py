@@ -1,0 +1,330 @@
+"""`pq.private.mechanisms.joint.chain` as machine code: sums over ordered outputs in cells, and draws (Section 3.2).
+
+Weights are plain floats, rescaled now and then. What falls below the least float is lost, which the caller has to look
+at. A sum over a stretch of cells with two moving ends is a queue of two stacks: sums to the left of a middle are kept
+for each cell, those to the right are running, and nothing is ever subtracted.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from pq.core.machine.keep import compiled
+from pq.private.fast.laws import LARGEST, add_cell_masses, point
+
+RATE, UNIT, FREE, MARGIN, BEYOND, RATIO, KIND = range(7)  # of `settings`; FREE is k log of the distinct priors
+HEAD = 5  # uniforms of a try before those of the outputs; see pq.private.mechanisms.joint.law
+RESCALED = 4  # outputs after which weights are rescaled
+
+# A plan is a tuple (levels, shares, tilts, settings); a column (x, ranks, cuts, parts). Cells are a tuple
+#   rank, decay   weight of the records below, and exp(-rate (rank[c] - rank[c - 1]))
+#   own           (k or 1, c) mass under each output's base density
+#   lower, upper  ends
+# and a chain (enter, upto, scale, first, last, near, work): see `pq.private.mechanisms.joint.chain`; rows of enter and
+# upto are to be multiplied by exp(scale[0]) and exp(scale[1]), and hold numbers in the windows first..last - 1 only.
+
+
+@compiled
+def weight_of(x: Any, ranks: Any) -> float:
+    return float(x.size) if ranks.size == 0 else ranks[-1]
+
+
+@compiled
+def stretch(x: Any, ranks: Any, low: float, high: float) -> tuple[Any, Any]:
+    """The cells first..last - 1 of ranks from low to high."""
+    if ranks.size:
+        return np.searchsorted(ranks, low, "left"), np.searchsorted(ranks, high, "right")
+    end = float(x.size + 1)
+    return int(min(max(math.ceil(low), 0.0), end)), int(min(math.floor(high) + 1.0, end))
+
+
+@compiled
+def _stretches(x: Any, ranks: Any, spans: Any) -> Any:
+    """Stretches (s, 2) of cells that cover the ranks of all spans, apart from each other."""
+    out = np.empty((spans.shape[0], 2), np.int64)
+    count = 0
+    for j in range(spans.shape[0]):
+        first, last = stretch(x, ranks, spans[j, 0], spans[j, 1])
+        if first < last:
+            if count and first <= out[count - 1, 1]:
+                out[count - 1, 1] = max(out[count - 1, 1], last)
+            else:
+                out[count, 0], out[count, 1] = first, last
+                count += 1
+    return out[:count]
+
+
+@compiled
+def _cut(column: Any, first: int, last: int, start: int, edges: Any, rank: Any, bins: Any) -> int:
+    """Put the edges, ranks and bins of a stretch of cells, cut at the bins' edges, from `start` on; returns the end."""
+    x, ranks, cuts, _ = column
+    i = start
+    low = x[first - 1] if first > 0 else -math.inf
+    edges[i] = low
+    b = np.searchsorted(cuts, low, "right")
+    for cell in range(first, last):
+        high = x[cell] if cell < x.size else math.inf
+        below = float(cell) if ranks.size == 0 else ranks[cell]
+        while b < cuts.size and cuts[b] < high:
+            if cuts[b] > low:
+                rank[i], bins[i], low = below, b, cuts[b]
+                i += 1
+                edges[i] = low
+            b += 1
+        if high > low:
+            rank[i], bins[i], low = below, b, high
+            i += 1
+            edges[i] = low
+    return i
+
+
+@compiled
+def gather_cells(plan: Any, column: Any, spans: Any) -> Any:
+    """The cells that windows may use; see `chain.gather`."""
+    x, ranks, cuts, parts = column
+    tilts, rate = plan[2], plan[3][RATE]
+    stretches = _stretches(x, ranks, spans)
+    most = int(np.sum(stretches[:, 1] - stretches[:, 0])) + cuts.size * stretches.shape[0]
+    edges, mass, rank, bins = np.empty(most + 1), np.empty(most), np.empty(most), np.empty(most, np.int64)
+    lower, upper = np.empty(most), np.empty(most)
+    end = 0
+    for s in range(stretches.shape[0]):
+        start = end
+        end = _cut(column, stretches[s, 0], stretches[s, 1], start, edges, rank, bins)
+        add_cell_masses(parts, edges[start : end + 1], mass[start:end])
+        lower[start:end], upper[start:end] = edges[start:end], edges[start + 1 : end + 1]
+    decay = np.ones(end)
+    for c in range(1, end):
+        step = rank[c] - rank[c - 1]
+        decay[c] = decay[c - 1] if c > 1 and step == rank[c - 1] - rank[c - 2] else math.exp(-rate * step)
+    own = np.empty((tilts.shape[0] if tilts.shape[1] > 1 else 1, end))
+    for j in range(own.shape[0]):
+        for c in range(end):
+            own[j, c] = mass[c] * math.exp(tilts[j, bins[c]]) if tilts.shape[1] > 1 else mass[c]
+    return rank[:end], decay, own, lower[:end], upper[:end]
+
+
+@compiled
+def _sums(cells: Any, weights: Any, begin: int, middle: int, stop: int, running: Any, front: Any, away: Any) -> None:
+    """Decaying sums of weights up to each cell; and from each cell below a middle to it, and how far that is."""
+    decay = cells[1]
+    left = right = fade = 0.0
+    far = 1.0
+    for i in range(middle - begin):
+        s, t = begin + i, middle - 1 - i
+        left = left * decay[s] + weights[s]
+        running[s] = left
+        right = right * fade + weights[t]
+        front[t], away[t] = right, far
+        fade = decay[t]
+        far *= fade
+    for s in range(middle, stop):
+        left = left * decay[s] + weights[s]
+        running[s] = left
+
+
+@compiled
+def _kernel(cells: Any, rate: float, center: float, first: int, last: int, out: Any) -> None:
+    """exp(-rate |rank - center|) of the cells first..last - 1, by products."""
+    rank, decay = cells[0], cells[1]
+    middle: Any = min(max(np.searchsorted(rank, center, "left"), first), last)
+    value = math.exp(-rate * abs(rank[middle] - center)) if middle < last else 0.0
+    for t in range(middle, last):
+        value *= decay[t] if t > middle else 1.0
+        out[t] = value
+    value = math.exp(-rate * abs(rank[middle - 1] - center)) if middle > first else 0.0
+    for t in range(middle - 1, first - 1, -1):
+        value *= decay[t + 1] if t < middle - 1 else 1.0
+        out[t] = value
+
+
+@compiled
+def _near(cells: Any, rate: float, shift: float, source: Any, target: Any, running: Any, near: Any, out: Any) -> None:
+    """Sums over sources that are `shift` or more below each target, and the first source that is not."""
+    rank = cells[0]
+    begin, stop = source
+    pointer, last_gap, last_exp = begin, 0.0, 1.0
+    for t in range(target[0], target[1]):
+        end = min(t, stop)
+        while pointer < end and rank[t] - rank[pointer] >= shift:
+            pointer += 1
+        near[t], out[t] = pointer, 0.0
+        if pointer > begin:
+            gap = (rank[t] - rank[pointer - 1]) - shift
+            if gap != last_gap:
+                last_gap, last_exp = gap, math.exp(-rate * gap)
+            out[t] = running[pointer - 1] * last_exp
+
+
+@compiled
+def _add_far(
+    cells: Any, rate: float, shift: float, weights: Any, middle: int, stop: int, target: Any, near: Any, work: Any,
+    out: Any,
+) -> None:  # fmt: skip
+    """Add sums over the sources from near[t] to t - 1: a queue of two stacks that meet at a middle."""
+    rank, decay = cells[0], cells[1]
+    front, away = work[1], work[2]  # sums over ..middle - 1, and the decay to there; back: over middle..taken - 1
+    taken = middle
+    back, fade = 0.0, 1.0
+    last_gap, last_exp = 0.0, 1.0
+    for t in range(target[0], target[1]):
+        end, first = min(t, stop), near[t]
+        if first >= end:
+            continue
+        if first >= middle:
+            middle = taken = end
+            back, fade = 0.0, 1.0
+            front[end - 1], away[end - 1] = weights[end - 1], 1.0
+            for s in range(end - 2, first - 1, -1):
+                front[s] = weights[s] + decay[s + 1] * front[s + 1]
+                away[s] = decay[s + 1] * away[s + 1]
+        while taken < end:
+            fade *= decay[taken]
+            back += weights[taken] * fade
+            taken += 1
+        gap = shift - (rank[t] - rank[first])
+        if gap != last_gap:
+            last_gap, last_exp = gap, math.exp(-rate * gap)
+        out[t] += (front[first] + away[first] * back) * last_exp
+
+
+@compiled
+def _arrive(
+    cells: Any, rate: float, shift: float, weights: Any, source: Any, target: Any, near: Any, work: Any, out: Any
+) -> None:
+    """Sum over earlier cells, for each of the target's; see `chain.arrivals`."""
+    begin, stop = source
+    middle: Any = min(max(target[0], begin), stop)
+    _sums(cells, weights, begin, middle, stop, work[0], work[1], work[2])
+    _near(cells, rate, shift, source, target, work[0], near, out)
+    _add_far(cells, rate, shift, weights, middle, stop, target, near, work, out)
+
+
+@compiled
+def _add_groups(plan: Any, cells: Any, chain: Any, total: float, n: float, reach: float, j: int) -> None:
+    """Weights of the outputs up to j from those before the group that ends with it; see `chain.group_terms`."""
+    levels, rate, own = plan[0], plan[3][RATE], cells[2]
+    enter, upto, scale, first, last, _, work = chain
+    one, other = first[j], last[j]
+    out, mine, power, before = (
+        upto[j, one:other],
+        own[min(j, own.shape[0] - 1), one:other],
+        work[2],
+        enter[j, one:other],
+    )
+    for t in range(out.size):
+        power[t] = mine[t]
+        out[t] = before[t] * mine[t]
+    for i in range(j - 1, -1, -1):
+        inner = total * (levels[j] - levels[i])
+        if last[i] <= one or inner + abs(n - total + inner) > reach:
+            break
+        factor, part = math.exp(scale[0, i] - scale[0, j] - rate * inner), 1.0 / (j - i + 1)
+        mine, before = own[min(i, own.shape[0] - 1), one : last[i]], enter[i, one : last[i]]
+        for t in range(before.size):
+            power[t] *= mine[t] * part
+            out[t] += before[t] * power[t] * factor
+
+
+@compiled
+def sum_forward(plan: Any, cells: Any, chain: Any, total: float, n: float, reach: float) -> float:
+    """Log of the sum over all ways inside the windows of a reach; fills the chain."""
+    levels, shares, _, settings = plan
+    rank, rate = cells[0], settings[RATE]
+    enter, upto, scale, first, last, near, work = chain
+    k = levels.size
+    for j in range(k):
+        middle = total * levels[j] + 0.5 * (n - total)
+        first[j] = np.searchsorted(rank, middle - 0.5 * reach, "left")
+        last[j] = np.searchsorted(rank, middle + 0.5 * reach, "right")
+        scale[0, j] = scale[1, j - 1] if j > 0 else 0.0
+        if j == 0:
+            _kernel(cells, rate, total * shares[0], first[0], last[0], enter[0])
+        else:
+            source, target = (first[j - 1], last[j - 1]), (first[j], last[j])
+            _arrive(cells, rate, total * shares[j], upto[j - 1], source, target, near, work, enter[j])
+        _add_groups(plan, cells, chain, total, n, reach, j)
+        scale[1, j] = scale[0, j]
+        if j % RESCALED == RESCALED - 1 or j == k - 1:
+            mine = upto[j, first[j] : last[j]]
+            top = np.max(mine) if mine.size else 0.0
+            if not 0.0 < top < math.inf:
+                return -math.inf if top == 0.0 else math.nan
+            mine /= top
+            scale[1, j] += math.log(top)
+    mine, final = upto[k - 1], work[0]
+    _kernel(cells, rate, n - total * shares[k], first[k - 1], last[k - 1], final)
+    whole = 0.0
+    for t in range(first[k - 1], last[k - 1]):
+        whole += mine[t] * final[t]
+    return math.log(whole) + scale[1, k - 1]
+
+
+@compiled
+def choose_index(running: Any, uniform: float) -> int:
+    """The index that inverse-transform sampling picks, given running sums of weights; -1 if there are none."""
+    if running.size == 0 or not 0.0 < running[-1] < math.inf:
+        return -1
+    last = np.searchsorted(running, running[-1], "left")
+    return min(np.searchsorted(running, uniform * running[-1], "right"), last)
+
+
+@compiled
+def _group(plan: Any, cells: Any, chain: Any, total: float, n: float, reach: float, j: int, c: int, u: float) -> int:
+    """The first output of the group in cell c that ends with output j."""
+    levels, rate, own = plan[0], plan[3][RATE], cells[2]
+    enter, _, scale, first, last, _, _ = chain
+    terms = np.zeros(j + 1)
+    power = 1.0
+    for i in range(j, -1, -1):
+        inner = total * (levels[j] - levels[i])
+        if not first[i] <= c < last[i] or inner + abs(n - total + inner) > reach:
+            break
+        power *= own[min(i, own.shape[0] - 1), c] / (j - i + 1)
+        terms[i] = enter[i, c] * power * math.exp(scale[0, i] - scale[0, j] - rate * inner)
+    return choose_index(np.cumsum(terms), u)
+
+
+@compiled
+def draw_backward(
+    plan: Any, column: Any, cells: Any, chain: Any, total: float, n: float, reach: float, uniforms: Any, out: Any,
+    below: Any,
+) -> bool:  # fmt: skip
+    """Outputs, and the ranks below them, in proportion to their weights; False where the numbers do not do."""
+    shares, rate = plan[1], plan[3][RATE]
+    rank, lower, upper = cells[0], cells[3], cells[4]
+    upto, first, last, work = chain[1], chain[3], chain[4], chain[6]
+    k = shares.size - 1
+    j, bound, following = k - 1, rank.size, n
+    while j >= 0:
+        end = min(last[j], bound)
+        running, whole = work[0], 0.0
+        _kernel(cells, rate, following - total * shares[j + 1], first[j], end, running)
+        for s in range(first[j], end):
+            whole += upto[j, s] * running[s]
+            running[s] = whole
+        c = choose_index(running[first[j] : max(end, first[j])], uniforms[HEAD + j])
+        i = _group(plan, cells, chain, total, n, reach, j, first[j] + c, uniforms[HEAD + k + j]) if c >= 0 else -1
+        if i < 0:
+            return False
+        c += first[j]
+        for l in range(i, j + 1):
+            o = point(column[3], lower[c], upper[c], uniforms[HEAD + 2 * k + l])
+            if not -LARGEST <= o <= LARGEST:
+                return False
+            out[l], below[l] = min(max(o, np.nextafter(lower[c], math.inf)), min(upper[c], LARGEST)), rank[c]
+        out[i : j + 1].sort()
+        j, bound, following = i - 1, c, rank[c]
+    return True
+
+
+@compiled
+def new_chain(k: int, count: int) -> Any:
+    size = max(count, 1)
+    return (
+        np.empty((k, size)), np.empty((k, size)), np.empty((2, k)), np.empty(k, np.int64), np.empty(k, np.int64),
+        np.empty(size, np.int64), np.empty((4, size)),
+    )  # fmt: skip

@@ -1,0 +1,279 @@
+"""`pq.private.mechanisms.joint.law` as machine code: the same law, cell for cell, and the same answers to uniforms.
+
+Where a column is so light that floats below the least could be missed, where the bound on the rest decides, or where a
+prior has no table of parts, the formulas do the work, from the same uniforms.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numba import float64, int64
+
+from pq.core.machine.keep import compiled, given, kept
+from pq.private.columns.door import Array
+from pq.private.fast.encode import is_moderate
+from pq.private.fast.laws import log_mass
+from pq.private.mechanisms.joint import law as joint
+from pq.private.mechanisms.joint import shells
+from pq.private.mechanisms.joint.chain import Records
+from pq.private.mechanisms.joint.chain_machine import (
+    BEYOND,
+    FREE,
+    HEAD,
+    KIND,
+    MARGIN,
+    RATE,
+    RATIO,
+    UNIT,
+    choose_index,
+    draw_backward,
+    gather_cells,
+    new_chain,
+    stretch,
+    sum_forward,
+    weight_of,
+)  # fmt: skip
+from pq.private.mechanisms.joint.plan import JointPlan
+
+DRAWN, BEST, RECORDS = 0, 1, 2  # how the total enters
+PART, TOTAL, KEEP_BEST = joint.PART, joint.TOTAL, joint.KEEP_BEST
+LIGHTEST = -600.0  # nats; lighter columns are left to the formulas
+LEAVE = -1  # to the formulas
+MANY_TOTALS = joint.MANY_TOTALS
+MOST_SHELLS = 1 << 12
+TRIES = {"drawn": 1, "best": 32, "records": 1}  # for which uniforms are asked at a time
+KINDS = {"drawn": DRAWN, "best": BEST, "records": RECORDS}
+NO_RANKS = np.empty(0)
+
+
+@compiled
+def _score(counts: Any, shares: Any, total: float) -> float:
+    out = 0.0
+    for j in range(counts.size):
+        out += abs(counts[j] - total * shares[j])
+    return out
+
+
+@compiled
+def _log_kept(plan: Any, below: Any, n: float) -> float:
+    """Log probability that a draw from the latent law is one from that of the best total; see `score`."""
+    shares, rate, unit = plan[1], plan[3][RATE], plan[3][UNIT]
+    counts, k = np.empty(shares.size), shares.size - 1
+    for j in range(k + 1):
+        counts[j] = (below[j] if j < k else n) - (below[j - 1] if j > 0 else 0.0)
+    firsts, used, best = np.zeros(k + 3), 1, math.inf
+    for j in range(k + 1):
+        if shares[j] > 0.0:
+            best = min(best, _score(counts, shares, counts[j] / shares[j]))
+            firsts[used] = math.ceil(counts[j] / shares[j] / unit)
+            used += 1
+    firsts[:used].sort()
+    whole = 0.0  # sum over the grid, in units of the best score
+    for m in range(used):
+        number = firsts[m + 1] - firsts[m] if m + 1 < used else math.inf
+        if number == 0.0:
+            continue
+        ahead = -rate * (_score(counts, shares, firsts[m] * unit) - best)
+        step = -rate * (_score(counts, shares, (firsts[m] + 1.0) * unit) - best) - ahead if number > 1.0 else 0.0
+        if abs(step) * min(number, 1e300) < 1e-13:
+            whole += number * math.exp(ahead)
+        else:
+            start = ahead + (number - 1.0) * step if step > 0.0 else ahead
+            whole += math.exp(start) * math.expm1(-abs(step) * number) / math.expm1(-abs(step))
+    return -0.5 * rate * unit - math.log(whole)
+
+
+@compiled
+def _spans(levels: Any, n: float, one: float, other: float, reach: float) -> Any:
+    """Smallest and largest ranks (k, 2) of the windows of all totals from one to the other."""
+    out = np.empty((levels.size, 2))
+    for j in range(levels.size):
+        a, b = one * levels[j] + 0.5 * (n - one), other * levels[j] + 0.5 * (n - other)
+        out[j, 0], out[j, 1] = min(a, b) - 0.5 * reach, max(a, b) + 0.5 * reach
+    return out
+
+
+@compiled
+def _lowest(plan: Any, column: Any, n: float, reach: float) -> float:
+    """As `joint.lower_bound`; NaN where the numbers do not do."""
+    levels, settings = plan[0], plan[3]
+    middle = n if settings[KIND] == RECORDS else np.rint(n / settings[UNIT]) * settings[UNIT]
+    while settings[RATE] * reach < -LIGHTEST:
+        cells = gather_cells(plan, column, _spans(levels, n, middle, middle, reach))
+        lowest = sum_forward(plan, cells, new_chain(levels.size, cells[0].size), middle, n, reach)
+        if not lowest <= -2.0 * settings[RATE] * reach:
+            return lowest
+        reach *= 2.0
+    return math.nan
+
+
+@compiled
+def _totals(settings: Any, n: float, reach: float) -> Any:
+    """Numbers of the first and the last total of the grid within a reach of n."""
+    return max(math.ceil((n - reach) / settings[UNIT]), 0.0), math.floor((n + reach) / settings[UNIT])
+
+
+@compiled
+def _log_totals(settings: Any, n: float, reach: float) -> float:
+    """See `shells.log_totals`."""
+    rate, unit = settings[RATE], settings[UNIT]
+    if settings[KIND] == RECORDS:
+        return -rate * reach
+    first, last = _totals(settings, n, reach)
+    series = -1.0 / math.expm1(-rate * unit)
+    out = max(last - first + 1.0, 0.0) + series * math.exp(-rate * ((last + 1.0) * unit - n - reach))
+    if first > 0.0:
+        out += series * math.exp(-rate * (n - (first - 1.0) * unit - reach))
+    return math.log(out) - rate * reach
+
+
+@compiled
+def _log_places(plan: Any, column: Any, n: float, reach: float) -> float:
+    """Log bound on the mass of outputs that may score at most `reach`, times the density's bound; see `shells`."""
+    levels, settings = plan[0], plan[3]
+    x, ranks, _, parts = column
+    k = levels.size
+    out, low, high = 0.0, 0.0, 0.0
+    for j in range(k):
+        half = reach * max(levels[j], 1.0 - levels[j])
+        first, last = stretch(x, ranks, n * levels[j] - half, n * levels[j] + half)
+        if first >= last:
+            return -math.inf
+        one = x[first - 1] if first > 0 else -math.inf
+        high = x[last - 1] if last <= x.size else math.inf
+        low = one if j == 0 else low
+        out += log_mass(parts, one, high)
+    return min(out, k * log_mass(parts, low, high) - math.lgamma(k + 1.0)) + settings[FREE]
+
+
+@compiled
+def _reach(plan: Any, column: Any, n: float) -> Any:
+    """The reach of the windows and the log of the bound on the rest, see `shells.shells_beyond`; NaN to leave it."""
+    settings = plan[3]
+    reach = (2.0 * plan[0].size + 22.0) / settings[RATE]
+    lowest = _lowest(plan, column, n, reach)
+    if not lowest > LIGHTEST:
+        return math.nan, math.nan
+    enough = lowest - settings[MARGIN]
+    last_places = settings[FREE] - math.lgamma(plan[0].size + 1.0)
+    bounds, count = np.empty(MOST_SHELLS), 0
+    outer = reach
+    sums = _log_totals(settings, n, outer)
+    while sums + last_places > enough - settings[BEYOND]:
+        outer *= settings[RATIO]
+        bounds[count] = sums + _log_places(plan, column, n, outer)
+        sums = _log_totals(settings, n, outer)
+        count += 1
+        if count == MOST_SHELLS:
+            return math.nan, math.nan
+    rest = sums + last_places
+    while count > 0:
+        top = max(rest, bounds[count - 1])
+        more = top + math.log(math.exp(rest - top) + math.exp(bounds[count - 1] - top))
+        if not more <= enough:
+            return (math.nan if math.isnan(more) else outer), rest
+        rest = more
+        count -= 1
+        outer = reach * settings[RATIO] ** count
+    return reach, rest
+
+
+_READ, _TABLE = given(float64, 1), given(float64, 2)
+_SIGNATURE = int64(_READ, _READ, _READ, _READ, _READ, _TABLE, _READ, _TABLE, _TABLE, float64[::1])
+
+
+@kept(_SIGNATURE)
+def walk_joint(sources: int) -> Any:
+    def run(
+        x: Any, ranks: Any, cuts: Any, levels: Any, shares: Any, tilts: Any, settings: Any, parts: Any,
+        uniforms: Any, out: Any,
+    ) -> int:  # fmt: skip
+        """Put outputs and the total (k + 1,) into `out`; the number of tries used, 0 if all failed, LEAVE.
+
+        x: (d,) sorted places. ranks: (d + 1,) weight of the records before each and of all, or empty for 0..d. cuts,
+        levels, shares, tilts: see `JointPlan`. settings: (7,). parts: (rows, 4), see `pq.private.fast.laws`. uniforms:
+        (tries, HEAD + 3 k).
+        """
+        sources  # noqa: B018 (see pq.core.machine.keep)
+        plan, column = (levels, shares, tilts, settings), (x, ranks, cuts, parts)
+        n, k, unit = weight_of(x, ranks), levels.size, settings[UNIT]
+        reach, log_rest = _reach(plan, column, n)
+        if math.isnan(reach):
+            return LEAVE
+        totals = np.array([n])
+        if settings[KIND] != RECORDS:
+            numbers = _totals(settings, n, reach)
+            if numbers[1] - numbers[0] >= MANY_TOTALS:
+                return LEAVE
+            totals = np.arange(numbers[0], numbers[1] + 1.0) * unit
+        cells = gather_cells(plan, column, _spans(levels, n, totals[0], totals[-1], reach))
+        chain = new_chain(k, cells[0].size)
+        running = np.empty(totals.size)
+        for i in range(totals.size):
+            running[i] = sum_forward(plan, cells, chain, totals[i], n, reach)
+        top = np.max(running)
+        if not math.isfinite(top):
+            return LEAVE
+        running = np.cumsum(np.exp(running - top))
+        share = math.exp(log_rest - top) / running[-1]
+        below = np.empty(k)
+        for one in range(uniforms.shape[0]):
+            u = uniforms[one]
+            if u[PART] * (1.0 + share) < share:
+                return LEAVE
+            total = totals[choose_index(running, u[TOTAL])]
+            sum_forward(plan, cells, chain, total, n, reach)
+            if not draw_backward(plan, column, cells, chain, total, n, reach, u, out[:k], below):
+                return LEAVE
+            if settings[KIND] != BEST or math.log(u[KEEP_BEST]) < _log_kept(plan, below, n):
+                out[k] = total
+                return one + 1
+        return 0
+
+    return run
+
+
+def draw_joint_fast(
+    plan: JointPlan, values: Array, before: joint.Before | None, uniforms: joint.Uniforms
+) -> tuple[Array, float | None]:
+    """As `joint.draw_joint`, by machine code where that can be."""
+    blocks: list[Array] = []
+    tables, width, k = plan.tables, HEAD + 3 * plan.size, plan.size
+    if tables is not None and is_moderate(values):
+        records, out, tries = Records.of(plan, values, before), np.empty(k + 1), TRIES[plan.total]
+        free = k * math.log(plan.distinct_priors)
+        numbers = plan.rate, plan.total_unit, free, joint.MARGIN, shells.BEYOND, shells.RATIO, KINDS[plan.total]
+        ranks = NO_RANKS if records.ranks is None else records.ranks
+        arguments = (
+            records.values,
+            ranks,
+            plan.cuts,
+            plan.levels,
+            plan.shares,
+            plan.log_tilts,
+            np.array(numbers),
+            tables,
+        )
+        used = 0
+        while used == 0:
+            blocks.append(uniforms(tries * width))
+            used = walk_joint(*arguments, blocks[-1].reshape(tries, width), out)
+        if used > 0:
+            return joint.released(plan, out[:k], float(out[k]))
+    return joint.draw_joint(plan, values, before, _replayed(blocks, uniforms))
+
+
+def _replayed(blocks: list[Array], uniforms: joint.Uniforms) -> joint.Uniforms:
+    """Uniforms that were asked for before, then new ones."""
+    old = np.concatenate(blocks) if blocks else NO_RANKS
+    start = 0
+
+    def give(count: int) -> Array:
+        nonlocal start
+        start += count
+        return old[start - count : start] if start <= len(old) else uniforms(count)
+
+    return give

@@ -1,0 +1,75 @@
+"""Which ways to place joint outputs may have a small score (Section 3.2).
+
+If output j has c records below, S(o, nu) >= |c - nu q_j| + |(n - c) - nu (1 - q_j)|, which is at most a reach R exactly
+if |n - nu| <= R and c is within R/2 of nu q_j + (n - nu)/2: a window of R ranks. A group of outputs in one cell has
+counts of zero inside, which score nu times their shares. So whatever leaves the windows scores more than R. With a and
+b the two signed distances above, c - n q_j = (1 - q_j) a - q_j b, so for every total |c - n q_j| <= max(q_j, 1 - q_j)
+S.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from pq.private.columns.door import Array
+from pq.private.mechanisms.joint.chain import CellChain, Cells, Records, Span, forward
+from pq.private.mechanisms.joint.plan import JointPlan
+
+
+def nearest_total(plan: JointPlan, n: float) -> float:
+    """The total on the public grid that is nearest to n; n itself where the plan says so."""
+    return n if plan.total == "records" else float(np.rint(n / plan.total_unit)) * plan.total_unit
+
+
+def totals_within(plan: JointPlan, n: float, reach: float) -> Array:
+    """All totals of the public grid within a reach of n."""
+    if plan.total == "records":
+        return np.array([n])
+    unit = plan.total_unit
+    numbers: Array = np.arange(max(math.ceil((n - reach) / unit), 0.0), math.floor((n + reach) / unit) + 1.0)
+    return numbers * unit
+
+
+def windows(plan: JointPlan, n: float, total: float, reach: float) -> list[Span]:
+    """The ranks below each output in ways to place the outputs that score at most `reach` for a total."""
+    middles = total * plan.levels + 0.5 * (n - total)
+    return [(middle - 0.5 * reach, middle + 0.5 * reach) for middle in middles.tolist()]
+
+
+def wide_windows(plan: JointPlan, n: float, reach: float) -> list[Span]:
+    """The ranks below each output in ways to place the outputs that score at most `reach` for any total."""
+    half = reach * np.maximum(plan.levels, 1.0 - plan.levels)
+    return list(zip((n * plan.levels - half).tolist(), (n * plan.levels + half).tolist(), strict=True))
+
+
+def chain_within(plan: JointPlan, cells: Cells, n: float, total: float, reach: float) -> CellChain:
+    """The chain of all ways that stay inside the windows of a reach."""
+    low, high = np.array(windows(plan, n, total, reach)).T
+    allowed = (cells.rank >= low[:, None]) & (cells.rank <= high[:, None])
+    return forward(plan, cells, total, n, allowed, reach)
+
+
+def is_weighed(plan: JointPlan, records: Records, outputs: Array, total: float, reach: float) -> bool:
+    """Whether outputs are among the ways of `chain_within`, which must be asked for this total."""
+    n = records.n
+    cell = np.searchsorted(records.values, outputs, side="left")
+    same = (np.diff(cell) == 0) & (np.diff(np.searchsorted(plan.cuts, outputs, side="left")) == 0)
+    low, high = np.array(windows(plan, n, total, reach)).T
+    rank = records.rank(cell)
+    if not np.all((rank >= low) & (rank <= high)):
+        return False
+    first = 0
+    for j in range(1, plan.size):
+        first = first if same[j - 1] else j
+        inner = total * (plan.levels[j] - plan.levels[first])
+        if inner + abs(n - total + inner) > reach:
+            return False
+    return True
+
+
+def counts_between(records: Records, outputs: Array) -> Array:
+    """Weights (k + 1,) of the records below, between and above sorted outputs."""
+    below = records.rank(np.searchsorted(records.values, outputs, side="left"))
+    return np.diff(np.concatenate([[0.0], below, [records.n]]))

@@ -1,0 +1,302 @@
+"""One sequence of releases in progress: its budget, its noise, and a state to save and resume (Section 5.3).
+
+Two assumptions about people decide what a sequence costs. "disjoint": nobody's records are in two data sets, so that
+the sequence costs everybody what one data set costs. "overlap": somebody may be in all of them, and budgets add.
+"""
+
+from __future__ import annotations
+
+import copy
+import inspect
+import math
+import os
+import secrets
+import threading
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from pq.core.budget.composition import Cost
+from pq.core.budget.guarantee import Guarantee
+from pq.core.budget.ledger import Ledger, as_ledger
+from pq.core.choices import check_choice
+from pq.core.exact import Number, budget_fraction, quantile_fractions
+from pq.core.priors import Cauchy, Prior
+from pq.core.request import Request, distinct_priors
+from pq.private.columns.counts import Counts
+from pq.private.columns.frames import kind_of, records_of
+from pq.private.mechanisms import Mechanism, mechanism_for
+from pq.private.noise import StepsExceeded
+from pq.private.randomness import Source
+from pq.private.release import Release, fulfil, release
+from pq.private.sequential.predictors import Predictor, PrivatePredictor
+from pq.private.sequential.state import claimed, described, store
+
+_OPTIONS = {
+    name: parameter.default
+    for name, parameter in inspect.signature(release).parameters.items()
+    if parameter.kind is parameter.KEYWORD_ONLY and name not in ("epsilon", "priors", "rng", "ledger", "purpose")
+}
+Individuals = Literal["disjoint", "overlap"]
+Composition = Literal["pure", "zcdp"]
+
+
+class Session:
+    """A sequential release in progress: one `step` for each data set.
+
+    predictor: a `Predictor` for the same number of quantiles; it is copied. quantiles: (m,). epsilon: budget of each
+    data set, from which a predictor that learns privately takes its own; under "disjoint" that is all that anybody
+    pays. individuals: "disjoint" or "overlap". composition: how budgets add under "overlap", "pure" or "zcdp"; the
+    latter gives the total at the given delta. ledger: a `pq.Ledger` or the path of one, charged for every data set
+    before it is touched; under "disjoint" the data sets are groups of one pool, which together cost what one does.
+    rng: None for noise from the operating system at every step; a generator or a seed are for tests and papers.
+    options: other arguments of `pq.release`, such as adjacency, calibration, grid, on_nan.
+
+    Threads may share a session. What goes on elsewhere, a fork or a copy, is another sequence: its noise comes from the
+    operating system, and a ledger is charged for it anew.
+
+    Raises `TypeError` or `ValueError` naming the argument, before data are touched: also for a predictor whose privacy
+    needs disjoint individuals under "overlap".
+    """
+
+    def __init__(
+        self,
+        predictor: Predictor,
+        quantiles: Any,
+        *,
+        epsilon: Number,
+        individuals: Individuals = "disjoint",
+        composition: Composition = "pure",
+        delta: float = 0.0,
+        ledger: Ledger | str | os.PathLike[str] | None = None,
+        rng: Any = None,
+        **options: Any,
+    ) -> None:
+        if not isinstance(predictor, Predictor):
+            raise TypeError(f"predictor must be a pq.sequential predictor, got {type(predictor).__name__}")
+        check_choice(individuals, Individuals, "individuals")
+        check_choice(composition, Composition, "composition")
+        m = len(quantile_fractions(quantiles))
+        if m != predictor.m:
+            raise ValueError(f"quantiles must be the predictor's {predictor.m}, got {m}")
+        if composition == "zcdp" and not 0 < delta < 1:
+            raise ValueError(f"delta must lie strictly between 0 and 1 for zCDP, got {delta}")
+        unknown = sorted(set(options) - set(_OPTIONS))
+        if unknown:
+            raise TypeError(f"{unknown[0]} is no argument of pq.release or of a sequence")
+        self.epsilon = budget_fraction(epsilon)
+        self.learning_epsilon, self.learning_delta = _learning(predictor, individuals)
+        self.release_epsilon = self._release_budget()
+        # Bad options are refused here, before the first data set and before anything is charged.
+        self._request = Request.of(
+            quantiles, epsilon=self.release_epsilon, priors=Cauchy(0.0, 1.0), **(_OPTIONS | options)
+        )
+        self.predictor, self.quantiles = copy.deepcopy(predictor), quantiles
+        self.individuals, self.composition, self.delta = individuals, composition, float(delta)
+        self.options, self.ledger = options, as_ledger(ledger)
+        self.count, self._cost = 0, Cost()
+        self._begin(_generator(rng))
+        # the same object in two sequences must not draw the same noise
+        self.predictor.renew(None if self._rng is None else self._rng.spawn(1)[0])
+
+    def _release_budget(self) -> Fraction | float:
+        if math.isinf(self.learning_epsilon):
+            return self.epsilon
+        if self.learning_epsilon >= self.epsilon:
+            raise ValueError(
+                f"epsilon must exceed what the predictor spends on learning, {float(self.learning_epsilon):g}"
+            )
+        return self.epsilon - self.learning_epsilon
+
+    def _begin(self, rng: np.random.Generator | None) -> None:
+        """A sequence of its own, of this process: a name in a ledger, a source of noise, a lock."""
+        self._pool, self._rng = f"sequence {secrets.token_hex(8)}", rng
+        self._process, self._lock = os.getpid(), threading.Lock()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name not in ("_rng", "_lock")}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self._begin(None)
+
+    def step(self, features: npt.ArrayLike, x: Any) -> Release:
+        """Release the quantiles of the next data set x (n,), n = 0 included, and let the predictor take note.
+
+        An exception that comes after the release has it in a list, `releases`.
+        """
+        if os.getpid() != self._process:
+            self._begin(None)
+        with self._lock:
+            return self._step(np.array(features, dtype=np.float64), x)
+
+    def _step(self, features: npt.NDArray[np.float64], x: Any) -> Release:
+        learner = self.predictor if isinstance(self.predictor, PrivatePredictor) else None
+        if learner is not None and learner.steps_left < 1:
+            raise StepsExceeded("all planned steps of the predictor are taken")
+        maker = _with_priors(self._request, self.predictor.priors(features))
+        kind = kind_of(x)  # refuses a declared type before the charge
+        self._charge(maker)
+        if learner is not None:
+            x = _records(x, self._request.on_nan)  # the same for the release and for the learner
+        released = fulfil(maker, x, Source(self._rng), kind)
+        if learner is not None and math.isinf(learner.epsilon):  # the priors have seen the records: no guarantee
+            released = replace(released, epsilon=math.inf)
+        self.count += 1
+        try:
+            self.predictor.observe(features, released.values)
+            if learner is not None:
+                with np.errstate(all="ignore"):
+                    learner.learn(features, x)
+        except BaseException as error:
+            hand_over(error, [released])
+            raise
+        return released
+
+    def _charge(self, maker: Mechanism) -> None:
+        """Take this data set's budget from the ledger: disjoint people are groups of one pool, others add up."""
+        if self.ledger is None and self.individuals == "disjoint":  # everybody pays once, whatever is released
+            return
+        amount = math.inf if math.isinf(self.learning_epsilon) else self.epsilon
+        cost = None
+        if not math.isinf(amount):
+            cost = Cost.of(self.release_epsilon, rho=maker.rho)
+            if self.learning_epsilon:
+                cost += Cost.of(self.learning_epsilon, delta=self.learning_delta)
+        if self.ledger is not None:
+            group = f"data set {self.count + 1}"
+            pool = {"pool": self._pool, "group": group} if self.individuals == "disjoint" else {}
+            self.ledger.spend(
+                amount,  # a ledger refuses infinity
+                f"sequential release of {group}",
+                delta=self.learning_delta,
+                rho=None if cost is None else cost.rho,
+                adjacency=self._adjacency,
+                **pool,  # type: ignore[arg-type]
+            )
+        self._cost += cost or Cost()
+
+    @property
+    def _adjacency(self) -> Any:
+        return self.options.get("adjacency", _OPTIONS["adjacency"])
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What all releases so far cost a person in total."""
+        epsilon, delta = self.epsilon, self.learning_delta
+        if self.individuals == "overlap":
+            delta = self.delta if self.composition == "zcdp" else 0.0
+            if not math.isinf(self.epsilon):
+                epsilon = self._cost.epsilon_at(delta)
+        private = not math.isinf(self.learning_epsilon)
+        return Guarantee(
+            float(epsilon) if private else math.inf,
+            delta,
+            self.individuals,
+            self._adjacency,
+            self.count,
+            float(self.release_epsilon),
+            float(self.learning_epsilon),
+            self.learning_delta,
+        )
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """What it was made with, as plain values, seeds and ledger apart: a state goes on with the same only."""
+        return {
+            "predictor": self.predictor.given,
+            "quantiles": quantile_fractions(self.quantiles),
+            "epsilon": self.epsilon,
+            "individuals": self.individuals,
+            "composition": self.composition,
+            "delta": self.delta,
+        } | {name: described(value) for name, value in (_OPTIONS | self.options).items()}
+
+    def save(self, path: str | Path) -> None:
+        """Store all that the sequence needs to go on, in one step; readable by the owner only.
+
+        The file holds the private sums of a `DPLearned` before noise: it is as sensitive as the records. The ledger is
+        not in it, only its identity. Random streams are not either: what has been drawn stays drawn, what comes is
+        drawn anew.
+        """
+        with self._lock:  # not in the middle of a step
+            state = self.__getstate__()
+            state["ledger"] = None if self.ledger is None else self.ledger.identity
+            store(state, Path(path))
+
+    @classmethod
+    def resume(
+        cls,
+        path: str | Path,
+        *,
+        ledger: Ledger | str | os.PathLike[str] | None = None,
+        rng: Any = None,
+        like: Session | None = None,
+    ) -> Session:
+        """Go on from a saved state, once: the file is renamed to `<path>.used` before it is read, for two continuations
+        of one state would both spend. Only open files that you made: they are pickles.
+
+        ledger: the one charged so far, needed if there was one. rng: None for the operating system; a seed gives
+        another stream than at any other data set. like: a session whose arguments must be those of the state.
+        Raises `FileNotFoundError` if another was quicker, `ValueError` naming ledger or the argument that differs; the
+        state is then where it was.
+        """
+        account, stream = as_ledger(ledger), _generator(rng)
+        with claimed(Path(path)) as state:
+            identity, pool = state.pop("ledger"), state["_pool"]
+            session = object.__new__(cls)
+            session.__setstate__(state | {"ledger": account})
+            if identity is not None and (account is None or account.identity != identity):
+                raise ValueError("ledger must be the one that the sequence was charged to when it was saved")
+            for name, value in {} if like is None else like.arguments.items():
+                if value != session.arguments[name]:
+                    raise ValueError(f"{name} must be that of the saved sequence")
+        session._pool, session._rng = pool, None if stream is None else _at(stream, session.count)
+        session.predictor.renew(None if session._rng is None else session._rng.spawn(1)[0])
+        return session
+
+
+def hand_over(error: BaseException, releases: list[Release]) -> None:
+    """Give an exception the releases that were made before it: they are paid for."""
+    with suppress(Exception):  # an exception that takes no attribute
+        error.releases = releases  # type: ignore[attr-defined]
+
+
+def _records(x: Any, on_nan: str) -> Any:
+    """The records of any column that `pq.release` takes, read once: some can be read no more often."""
+    values, before = records_of(x, on_nan)
+    return values if before is None else Counts(values, np.diff(before))
+
+
+def _learning(predictor: Predictor, individuals: str) -> tuple[Fraction | float, float]:
+    if not isinstance(predictor, PrivatePredictor):
+        return Fraction(0), 0.0
+    if predictor.used:
+        raise ValueError("predictor must be a new one: its noise has been used for other data sets")
+    if individuals == "overlap" and not math.isinf(predictor.epsilon):
+        raise ValueError(
+            "individuals must be disjoint for a predictor that learns privately: its noise protects one data set"
+        )
+    return predictor.epsilon, predictor.delta
+
+
+def _with_priors(request: Request, priors: Sequence[Prior]) -> Mechanism:
+    """The mechanism of the same request with one prior for each quantile in the caller's order."""
+    return mechanism_for(replace(request, priors=distinct_priors(priors, request.distinct, request.positions)))
+
+
+def _generator(rng: Any) -> np.random.Generator | None:
+    if isinstance(rng, bool | str):
+        raise TypeError(f"rng must be a numpy.random.Generator, a seed or None, got {type(rng).__name__}")
+    return None if rng is None else np.random.default_rng(rng)
+
+
+def _at(rng: np.random.Generator, count: int) -> np.random.Generator:
+    """A stream that no other number of data sets has, for one seed is often given to every run."""
+    return np.random.default_rng([count + 1, *rng.integers(2**32, size=8).tolist()])

@@ -1,0 +1,245 @@
+"""The samplers of joint releases draw from the exact law, whatever they weigh, and agree with each other."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections import Counter
+from collections.abc import Callable
+from fractions import Fraction
+
+import joint_oracles as oracles
+import numpy as np
+import pytest
+import scipy.stats
+
+from pq.core.priors import Cauchy, HalfCauchy, Laplace, Mixture, Normal, PiecewiseConstant, Prior, Uniform, from_scipy
+from pq.core.scores import log_sum
+from pq.private.mechanisms.joint import density as joint_density
+from pq.private.mechanisms.joint import law as joint
+from pq.private.mechanisms.joint import machine as joint_machine
+from pq.private.mechanisms.joint import plan as joint_plan
+from pq.private.mechanisms.joint.chain import Records
+from pq.private.mechanisms.joint.law import Part, draw_joint, is_kept, propose, weigh_within
+from pq.private.mechanisms.joint.machine import draw_joint_fast
+from pq.private.mechanisms.joint.plan import JointPlan
+from pq.private.mechanisms.joint.shells import shells_beyond
+from pq.private.mechanisms.joint.totals import NONE_SKIPPED, search_totals
+
+LEAST_P = 1e-7  # a test of a histogram fails by chance with this probability
+QUARTILES = (Fraction(1, 4), Fraction(1, 2), Fraction(3, 4))
+Outcome = tuple[np.ndarray, float | None]
+
+
+@pytest.fixture(autouse=True)
+def _normalisers_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(joint_density, "log_normaliser", oracles.remember_normalisers(joint_density))
+
+
+@pytest.fixture
+def few_cuts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Bins of several priors that are few enough for thousands of draws."""
+    for name, number in (("CUTS", 8), ("LEAST_CUTS", 4), ("TAIL", 1)):
+        monkeypatch.setattr(joint_plan, name, number)
+
+
+def quantiles_of(k: int) -> list[Fraction]:
+    return [Fraction(j, k + 1) for j in range(1, k + 1)]
+
+
+def p_value(plan: JointPlan, x: list[float], draw: Callable[[], Outcome], trials: int) -> float:
+    """Of a chi-square test of drawn cells, and totals where these are drawn, against the exact law."""
+    edges = sorted({0.0, 1.0, *x, *(c for c in plan.cuts.tolist() if 0.0 < c < 1.0)})
+    totals = [i * plan.total_unit for i in range(int((len(x) + 10) / plan.total_unit) + 1)]
+    totals = totals if plan.releases_total else [None]
+    law = {
+        (cells, total): math.exp(joint_density.joint_log_density(plan, np.array(x), None, np.array(point), total))
+        * volume
+        for cells, point, volume in oracles.ways(edges, plan.size)
+        for total in totals
+    }
+    seen: Counter[object] = Counter()
+    for _ in range(trials):
+        outputs, total = draw()
+        cells = tuple(int(c) for c in np.searchsorted(np.array(edges[1:-1]), outputs, side="left"))
+        seen[cells, total] += 1
+    large = [key for key, p in law.items() if p * trials >= 8.0]
+    expected = np.array([*(law[key] * trials for key in large), 0.0])
+    observed = np.array([*(seen[key] for key in large), 0.0])
+    expected[-1], observed[-1] = max(trials - expected.sum(), 1e-9), trials - observed.sum()
+    if expected[-1] < 8.0:  # too few to tell
+        expected, observed = expected[:-1] * observed[:-1].sum() / expected[:-1].sum(), observed[:-1]
+    return float(scipy.stats.chisquare(observed, expected).pvalue)
+
+
+KINDS = [
+    ("drawn", "add-remove"), ("best", "add-remove"), ("drawn", "replace"), ("best", "replace"), ("records", "replace"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", KINDS, ids="-".join)
+def test_machine_draws_follow_the_law(kind: tuple[str, str]) -> None:
+    x = [0.1, 0.3, 0.35, 0.6, 0.95]
+    plan = JointPlan.of(QUARTILES, epsilon=2, priors=Uniform(0, 1), total=kind[0], adjacency=kind[1])
+    rng = np.random.default_rng(11)
+    assert p_value(plan, x, lambda: draw_joint_fast(plan, np.array(x), None, rng.random), 6000) > LEAST_P
+
+
+@pytest.mark.usefixtures("few_cuts")
+def test_machine_draws_follow_the_law_under_priors_of_each_quantile() -> None:
+    x = [0.1, 0.3, 0.6]
+    priors = [Uniform(0, 0.6), Uniform(0, 1)]
+    plan = JointPlan.of([0.3, 0.6], epsilon=2, priors=priors)
+    rng = np.random.default_rng(12)
+    assert p_value(plan, x, lambda: draw_joint_fast(plan, np.array(x), None, rng.random), 6000) > LEAST_P
+
+
+def narrow(plan: JointPlan, x: list[float], reach: float) -> Part:
+    """A part that weighs too little, so that much comes from the rest."""
+    records = Records(np.array(x), None)
+    return weigh_within(plan, records, shells_beyond(plan, records, reach, math.inf))
+
+
+def drawn_from(plan: JointPlan, x: list[float], part: Part, rng: np.random.Generator) -> Outcome:
+    records = Records(np.array(x), None)
+    while True:
+        uniforms = rng.random(joint.HEAD + 3 * plan.size)
+        outcome = propose(plan, records, part, uniforms)
+        if outcome is not None and is_kept(plan, records, outcome[0], uniforms[joint.KEEP_BEST]):
+            return joint.released(plan, *outcome)
+
+
+def test_the_law_does_not_depend_on_what_is_weighed() -> None:
+    """Formulas; a large part of the draws comes from the rest."""
+    x, rng = [0.1, 0.3, 0.35, 0.6, 0.95], np.random.default_rng(13)
+    for kind, reach in ((KINDS[0], 1.0), (KINDS[0], 2.0), (KINDS[4], 2.0)):
+        plan = JointPlan.of(QUARTILES[:2], epsilon=2, priors=Uniform(0, 1), total=kind[0], adjacency=kind[1])
+        part = narrow(plan, x, reach)
+        with np.errstate(all="ignore"):
+            assert p_value(plan, x, lambda plan=plan, part=part: drawn_from(plan, x, part, rng), 1500) > LEAST_P
+
+
+def test_totals_that_are_skipped_are_drawn_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Formulas; few totals are weighed, and most others are left to their bounds."""
+    x, rng = [0.1, 0.3, 0.35, 0.6, 0.95], np.random.default_rng(15)
+    monkeypatch.setattr(joint, "MANY_TOTALS", 0)
+    monkeypatch.setattr(joint, "MARGIN", -6.0)
+    plan = JointPlan.of([0.5], epsilon=2, priors=Uniform(0, 1))
+    plan = dataclasses.replace(plan, total_step=Fraction(1, 2))
+    part = narrow(plan, x, 8.0)
+    assert part.skipped.sizes.sum() > len(part.numbers)
+    with np.errstate(all="ignore"):
+        assert p_value(plan, x, lambda: drawn_from(plan, x, part, rng), 1500) > LEAST_P
+        careless = dataclasses.replace(part, skipped=NONE_SKIPPED)
+        assert p_value(plan, x, lambda: drawn_from(plan, x, careless, rng), 1500) < LEAST_P
+
+
+def test_no_total_weighs_more_than_its_bound() -> None:
+    """Random walks with steps of at most `across`."""
+    rng = np.random.default_rng(16)
+    for across, margin in ((0.7, 12.0), (3.0, 2.0), (0.1, -1.0)):
+        walk = np.cumsum(rng.uniform(-across, across, 3000)) - 0.3 * across * np.abs(np.arange(3000) - 900.0)
+        numbers, weights, skipped = search_totals(lambda i, walk=walk: float(walk[i]), 3000, across, margin)
+        assert np.array_equal(weights, walk[numbers])
+        bound = np.full(3000, -math.inf)
+        for first, size, log_each in zip(skipped.firsts, skipped.sizes, skipped.log_each, strict=True):
+            bound[first : first + size] = log_each
+        bound[numbers] = weights
+        assert np.all(walk <= bound + 1e-9)
+        if skipped.sizes.size:
+            assert log_sum(skipped.log_bounds) <= log_sum(weights) - margin
+
+
+def test_many_equal_records_take_few_weighed_totals() -> None:
+    """100,000 equal records, no grid: thousands of totals are near, and 200 are weighed."""
+    plan = JointPlan.of(QUARTILES, epsilon=1, priors=Uniform(0, 1))
+    with np.errstate(all="ignore"):
+        part = joint.weigh(plan, Records(np.full(100_000, 0.5), None))
+    assert len(part.numbers) < 200 < 5000 < len(part.totals)
+
+
+@pytest.mark.usefixtures("few_cuts")
+def test_the_rest_under_priors_of_each_quantile() -> None:
+    x, rng = [0.1, 0.3, 0.6], np.random.default_rng(14)
+    priors = [Uniform(0, 0.6), Uniform(0, 1)]
+    plan = JointPlan.of([0.3, 0.6], epsilon=2, priors=priors)
+    part = narrow(plan, x, 3.0)
+    with np.errstate(all="ignore"):
+        assert p_value(plan, x, lambda: drawn_from(plan, x, part, rng), 800) > LEAST_P
+
+
+def test_a_sampler_that_forgets_the_rest_is_caught() -> None:
+    x, rng = [0.1, 0.3, 0.35, 0.6, 0.95], np.random.default_rng(13)
+    plan = JointPlan.of(QUARTILES[:2], epsilon=2, priors=Uniform(0, 1))
+    part = narrow(plan, x, 1.0)
+    careless = dataclasses.replace(part.shells, log_bounds=np.full_like(part.shells.log_bounds, -math.inf))
+    part = dataclasses.replace(part, shells=careless)
+    with np.errstate(all="ignore"):
+        assert p_value(plan, x, lambda: drawn_from(plan, x, part, rng), 1500) < LEAST_P
+
+
+PRIORS: list[Prior | list[Prior]] = [
+    Uniform(-10, 10), Cauchy(0, 1), HalfCauchy(2, -1), Laplace(4, 0.5), Normal(-3, 1), Normal(30, 1),
+    Mixture([Laplace(0, 1), Cauchy(0, 1)], [3, 1]), PiecewiseConstant([-5, -1, -0.9, 5], [0.01, 0.98, 0.01]),
+    [Laplace(m, 0.5) for m in (-1.0, 0.0, 0.5)], from_scipy(scipy.stats.gamma(2, loc=-3)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", KINDS, ids="-".join)
+def test_the_machine_gives_the_answers_of_the_formulas(kind: tuple[str, str]) -> None:
+    """About 300 draws; also of columns with ties and counts, on grids, of none, one and many records."""
+    rng = np.random.default_rng(5)
+    for i, prior in enumerate(PRIORS):
+        for n, epsilon, grid in ((0, 1, None), (1, 0.5, 0.5), (7, 3, None), (60, 1, 0.1), (300, 0.3, None)):
+            plan = JointPlan.of(
+                QUARTILES, epsilon=epsilon, priors=prior, total=kind[0], adjacency=kind[1], grid=grid, size_guess=100
+            )
+            x = np.sort(np.where(rng.random(n) < 0.3, 0.25, rng.normal(size=n)))
+            values, firsts = np.unique(x, return_index=True)
+            before = np.append(firsts, n).astype(np.int64)
+            seed = 100 * i + n
+            want, total = draw_joint(plan, x, None, np.random.default_rng(seed).random)
+            got, other = draw_joint_fast(plan, x, None, np.random.default_rng(seed).random)
+            counted, third = draw_joint_fast(plan, values, before, np.random.default_rng(seed).random)
+            assert np.allclose(got, want, rtol=1e-9, atol=1e-12) and np.allclose(counted, want, rtol=1e-9, atol=1e-12)
+            assert total == other == third and (total is not None) == plan.releases_total
+            assert np.all(np.diff(got) >= 0.0)
+
+
+def test_the_machine_does_the_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On ordinary columns the formulas are not asked."""
+    monkeypatch.setattr(joint_machine.joint, "draw_joint", None)
+    rng = np.random.default_rng(1)
+    for k, epsilon, total in ((1, 1, "best"), (9, 1, "drawn"), (3, 0.1, "best"), (29, 1, "drawn")):
+        plan = JointPlan.of(quantiles_of(k), epsilon=epsilon, priors=Uniform(-10, 10), total=total)
+        assert draw_joint_fast(plan, np.sort(rng.normal(size=1000)), None, rng.random)[0].shape == (k,)
+
+
+def test_uniforms_that_point_to_the_rest_are_left_to_the_formulas() -> None:
+    """The first uniform so small that the bound on the rest decides: both engines begin anew, from the same numbers."""
+    plan = JointPlan.of(QUARTILES, epsilon=1, priors=Uniform(-10, 10))
+    x = np.sort(np.random.default_rng(1).normal(size=200))
+
+    def stream() -> Callable[[int], np.ndarray]:
+        rng, first = np.random.default_rng(3), [True]
+
+        def give(count: int) -> np.ndarray:
+            out = rng.random(count)
+            if first[0]:
+                out[joint.PART] = 1e-12
+            first[0] = False
+            return out
+
+        return give
+
+    want, total = draw_joint(plan, x, None, stream())
+    got, other = draw_joint_fast(plan, x, None, stream())
+    assert np.allclose(got, want) and total == other
+
+
+def test_a_value_that_most_share_is_hit_on_a_grid() -> None:
+    """80 of 100 records at 0.5: each quartile is that value, in all of 50 releases."""
+    x = np.sort(np.concatenate([np.full(80, 0.5), np.linspace(0.1, 0.9, 20)]))
+    plan = JointPlan.of(QUARTILES, epsilon=2, priors=Uniform(0, 1), grid=0.01, size_guess=100)
+    rng = np.random.default_rng(2)
+    assert all(np.all(draw_joint_fast(plan, x, None, rng.random)[0] == 0.5) for _ in range(50))
