@@ -164,11 +164,6 @@ def test_each_rule_can_be_broken() -> None:
 HEAVY = ("duckdb", "llvmlite", "matplotlib", "narwhals", "numba", "pandas", "polars", "pqlab", "pyarrow", "scipy.fft",
          "scipy.linalg", "scipy.optimize", "scipy.special", "scipy.stats", "tqdm")  # fmt: skip
 HEAVY_STILL = {"scipy.fft", "scipy.linalg", "scipy.optimize", "scipy.special"}  # by pq.core.budget; may only shrink
-    "scipy.fft",
-    "scipy.linalg",
-    "scipy.optimize",
-    "scipy.special",
-}  # by pq.core.budget; may only shrink, too
 
 
 def test_an_import_brings_little() -> None:
