@@ -32,7 +32,7 @@ from pqlab.experiments import report
 from pqlab.experiments.figures import FIGURES, PROFILES, Figure, Job
 from pqlab.experiments.grid import run, write_whole
 
-PACKAGES = ("pq", "numpy", "scipy", "numba", "polars")
+PACKAGES = ("pq-quantiles", "numpy", "scipy", "numba", "polars")
 
 
 class RunError(Exception):
