@@ -18,124 +18,23 @@ import numpy as np
 from numba import boolean, float64, int64
 
 from pq.core.machine.keep import compiled, given, kept
+from pq.private.fast.cells import (
+    LATTICE_END,
+    cell_at,
+    cell_distance,
+    cell_edge,
+    cells_of,
+    exact_target,
+    first_above,
+    last_cell,
+)
 from pq.private.fast.laws import LARGEST, add_cell_masses, log_mass, mass, point
 
-LATTICE_END = 2.0**51  # as in pq.private.columns.cells
 REACH = 9.0  # nats: weights beyond are less than e^-9 of the largest, before the prior has its say
 LEAST_LOG_MASS = -5e5  # as in pq.private.mechanisms.independent
 TINY = 1e-250  # total weights below are done again with logarithms
 ROUNDING = 1.0 + 1e-9  # a bound stays one whatever the last digits of the masses are
 MOST_NATS = 1e6  # of the largest weight below one: further off, logarithms lose digits, and the formulas do better
-
-
-@compiled
-def _first_above(x: Any, first: int, last: int, value: float) -> int:
-    """Least index in first..last whose entry exceeds a value (last if none does)."""
-    while first < last:
-        middle = (first + last) // 2
-        if x[middle] > value:
-            last = middle
-        else:
-            first = middle + 1
-    return first
-
-
-@compiled
-def _first_not_below(x: Any, first: int, last: int, value: float) -> int:
-    while first < last:
-        middle = (first + last) // 2
-        if x[middle] < value:
-            first = middle + 1
-        else:
-            last = middle
-    return first
-
-
-@compiled
-def _target(numerator: int, denominator: int, n: int, floored: bool) -> tuple[int, float]:
-    """`q n` for q = numerator / denominator <= 1 as a whole number and a part: exact integers modulo 2^64."""
-    whole = np.int64(n * (numerator / denominator))
-    rest = np.int64(n) * numerator - whole * denominator
-    while rest < 0:
-        whole -= 1
-        rest += denominator
-    while rest >= denominator:
-        whole += 1
-        rest -= denominator
-    return whole, 0.0 if floored else rest / denominator  # type: ignore[return-value]
-
-
-# What a mechanism sees of a column, as one tuple `view`:
-#   x, before   all values and the records before each of them, see `walk_lanes`
-#   first, d    index of the first value that counts, and how many do
-#   base, n     what to take from `before` to have ranks within the node, and the node's weight; ranks, weights and
-#               targets are in parts of a record
-#   low, high   outermost edges of its cells, in the units of the data
-#   low_held, high_held   whether the first and the last value are the ends of the node's interval
-#   up, down    numerator and denominator of the lattice's step, 0 and 0 for real outputs
-# Cells are numbered from 0. With real outputs cell k lies between value k - 1 and value k of the node. On a lattice
-# cell 2 j is the run of multiples below value j, and cell 2 j + 1 is value j.
-
-
-@compiled
-def _last_cell(view: Any) -> int:
-    return 2 * view[3] if view[10] > 0.0 else view[3]
-
-
-@compiled
-def _rank(view: Any, j: int) -> int:
-    """Records of the node below its value j, in parts; for j = d all of them."""
-    before, first, d, base, n = view[1], view[2], view[3], view[4], view[5]
-    if before.size == 0:
-        return j
-    if j == 0:
-        return 0
-    return n if j == d else before[first + j] - base
-
-
-@compiled
-def _distance(view: Any, cell: int, target: tuple[int, float]) -> float:
-    """Of the target from the ranks that a cell stands for."""
-    j = cell // 2 if view[10] > 0.0 else cell
-    low = _rank(view, j)
-    if low > target[0]:
-        return float(low - target[0]) - target[1]
-    high = _rank(view, j + cell % 2) if view[10] > 0.0 else low
-    return float(target[0] - high) + target[1] if high <= target[0] else 0.0
-
-
-@compiled
-def _edge(view: Any, k: int) -> float:
-    """Lower edge of cell k in the units of the data; upper edge of the last one for the number after it."""
-    x, first, low, high, up, down = view[0], view[2], view[6], view[7], view[10], view[11]
-    last = _last_cell(view)
-    if k == 0 or (k == 1 and view[8]):
-        return low
-    if k == last + 1 or (k == last and view[9]):
-        return high
-    if not up > 0.0:
-        return x[first + k - 1]
-    unit = x[first + (k - 1) // 2] + (-0.5 if k % 2 else 0.5)
-    if abs(unit) > LATTICE_END:
-        unit *= math.inf
-    return min(max(unit * up / down, low), high)
-
-
-@compiled
-def _cell_at(view: Any, rank: float) -> int:
-    """The last cell of rank at most `rank`, with all ranks it stands for or fewer; the first if there is none."""
-    if rank <= 0.0:
-        return 0
-    low, high = 0, view[3]
-    if view[1].size == 0:
-        return int(min(rank, float(high)))
-    while low < high:  # the largest j with _rank(j) <= rank
-        middle = (low + high + 1) // 2
-        if _rank(view, middle) <= rank:
-            low = middle
-        else:
-            high = middle - 1
-    return 2 * low if view[10] > 0.0 else low
 
 
 @compiled
@@ -151,19 +50,19 @@ def _outside(
     logs: bool,
 ) -> float:
     """Upper bound on the (log) weight of the cells below `first` (side -1) or above `last` (side 1), by blocks."""
-    end = _last_cell(view)
+    end = last_cell(view)
     total = -math.inf if logs else 0.0
     width = max(last - first + 1, 1)
     while (side < 0 and first > 0) or (side > 0 and last < end):
         if side < 0:
             nearest, one = first - 1, max(first - width, 0)
-            a, b = _edge(view, one), _edge(view, first)
+            a, b = cell_edge(view, one), cell_edge(view, first)
             first = one
         else:
             nearest, one = last + 1, min(last + width, end)
-            a, b = _edge(view, last + 1), _edge(view, one + 1)
+            a, b = cell_edge(view, last + 1), cell_edge(view, one + 1)
             last = one
-        score = -rate * _distance(view, nearest, target)
+        score = -rate * cell_distance(view, nearest, target)
         if logs:
             bound = score + log_mass(parts, a, b) + 1e-9
             if math.isnan(bound):
@@ -187,28 +86,28 @@ def _weigh(view: Any, parts: Any, target: tuple[int, float], rate: float, first:
     edges, out = np.empty(count + 1), np.empty(count)
     plain = view[1].size == 0
     if plain:
-        edges[0], edges[count] = _edge(view, first), _edge(view, last + 1)
+        edges[0], edges[count] = cell_edge(view, first), cell_edge(view, last + 1)
         for k in range(1, count):
             edges[k] = view[0][view[2] + first + k - 1]
     else:
         for k in range(count + 1):
-            edges[k] = _edge(view, first + k)
+            edges[k] = cell_edge(view, first + k)
     if logs:
         for k in range(count):
-            out[k] = log_mass(parts, edges[k], edges[k + 1]) - rate * _distance(view, first + k, target)
+            out[k] = log_mass(parts, edges[k], edges[k + 1]) - rate * cell_distance(view, first + k, target)
         return out
     add_cell_masses(parts, edges, out)
     if not plain:
         for k in range(count):
             if out[k] > 0.0:
-                out[k] *= math.exp(-rate * _distance(view, first + k, target))
+                out[k] *= math.exp(-rate * cell_distance(view, first + k, target))
         return out
     ratio, middle = math.exp(-rate), min(max(target[0] + 1 - first, 0), count)
-    score = math.exp(-rate * _distance(view, first + middle, target))
+    score = math.exp(-rate * cell_distance(view, first + middle, target))
     for k in range(middle, count):
         out[k] *= score
         score *= ratio
-    score = math.exp(-rate * _distance(view, first + middle - 1, target))
+    score = math.exp(-rate * cell_distance(view, first + middle - 1, target))
     for k in range(middle - 1, -1, -1):
         out[k] *= score
         score *= ratio
@@ -232,18 +131,18 @@ def _pick(weights: Any, below: float, above: float, uniform: float) -> int:
     lowest, highest = uniform * total - (1.0 - uniform) * below, uniform * (total + above)
     if lowest < 0.0 or (highest >= total and above > 0.0):
         return -1
-    index = min(_first_above(weights, 0, weights.size, lowest), last)
+    index = min(first_above(weights, 0, weights.size, lowest), last)
     return index if highest < weights[index] or index == last else -1
 
 
 @compiled
 def _cell(view: Any, parts: Any, target: tuple[int, float], rate: float, uniform: float) -> int:
     """The cell whose share of the weight covers the uniform; -2 if the numbers do not do."""
-    end = _last_cell(view)
+    end = last_cell(view)
     middle, reach = float(target[0]), 1.0 + REACH / rate
     logs = False
     while True:
-        first, last = _cell_at(view, middle - reach), min(end, _cell_at(view, middle + 1.0 + reach) + 1)
+        first, last = cell_at(view, middle - reach), min(end, cell_at(view, middle + 1.0 + reach) + 1)
         weights = _weigh(view, parts, target, rate, first, last, logs)
         top = np.max(weights)
         if not logs and not top > TINY:
@@ -268,42 +167,6 @@ def _cell(view: Any, parts: Any, target: tuple[int, float], rate: float, uniform
         if index == -2 or (first == 0 and last == end):
             return -2
         reach *= 2.0
-
-
-@compiled
-def _view(
-    x: Any,
-    before: Any,
-    low: float,
-    high: float,
-    low_share: int,
-    high_share: int,
-    edge: bool,
-    up: float,
-    down: float,
-    unit: int,
-) -> Any:
-    """The records strictly between two outputs, and on a lattice the shares of those at the outputs."""
-    start = _first_above(x, 0, x.size, low)
-    stop = _first_not_below(x, start, x.size, high)
-    first, last, base, n = start, stop, 0, stop - start
-    a, b = low, high
-    if before.size:
-        low_weight, high_weight = 0, 0
-        if up > 0.0:
-            if start > 0 and x[start - 1] == low:
-                low_weight = low_share * ((before[start] - before[start - 1]) // unit)
-            if stop < x.size and x[stop] == high:
-                high_weight = high_share * ((before[stop + 1] - before[stop]) // unit)
-        first, last = start - (low_weight > 0), stop + (high_weight > 0)
-        base = before[start] - low_weight
-        n = low_weight + (before[stop] - before[start]) + high_weight
-    if up > 0.0:
-        a = (low - 0.5) * up / down if low > -LATTICE_END else -math.inf
-        b = (high + 0.5) * up / down if high < LATTICE_END else math.inf
-    if edge:
-        a, b = -math.inf, math.inf
-    return (x, before, first, last - first, base, n, a, b, first < start, last > stop, up, down)
 
 
 @compiled
@@ -355,11 +218,11 @@ def _draw(
     uniform: float, place: float,
 ) -> float:  # fmt: skip
     """One mechanism's output, from low to high in the units of the outputs; NaN if the numbers do not do."""
-    up, target = view[10], _target(numerator, denominator, view[5], floored)
+    up, target = view[10], exact_target(numerator, denominator, view[5], floored)
     cell = _cell(view, parts, target, rate, uniform)
     if cell < 0:
         return math.nan
-    lower, upper = _edge(view, cell), _edge(view, cell + 1)
+    lower, upper = cell_edge(view, cell), cell_edge(view, cell + 1)
     if up > 0.0:
         return min(max(_multiple(view, parts, cell, lower, upper, low, high, place), low), high)
     o = point(parts, lower, upper, place)
@@ -382,6 +245,40 @@ def _share(shares: Any, out: Any, nodes: Any, node: int, side: int, unit: int) -
     if high >= 0 and o == out[high]:
         return shares[parent, 1] // 2
     return unit // 2
+
+
+@compiled
+def _walk_tree(
+    x: Any, before: Any, nodes: Any, members: Any, fractions: Any, floored: bool, edge: bool, lattice: Any, rates: Any,
+    parts: Any, counts: Any, uniforms: Any, out: Any, drawn: Any, shares: Any,
+) -> bool:  # fmt: skip
+    """One lane, by the names of `walk_lanes`; false where its numbers do not do. drawn, shares: room to work in."""
+    unit = max(int(lattice[2]), 1)
+    for j in range(nodes.shape[0]):
+        first, end = nodes[j, 0], nodes[j, 1]
+        low = out[nodes[j, 2]] if nodes[j, 2] >= 0 else -math.inf
+        high = out[nodes[j, 3]] if nodes[j, 3] >= 0 else math.inf
+        if lattice[3] > 0.0:
+            for side in range(2):
+                shares[j, side] = _share(shares, out, nodes, j, side, unit)
+        if low < high:
+            view = cells_of(x, before, low, high, shares[j, 0], shares[j, 1], edge, lattice[0], lattice[1], unit)
+        for i in range(first, end):
+            q = members[i]
+            t = q % parts.shape[0]
+            drawn[i] = low
+            if low < high:
+                drawn[i] = _draw(
+                    view, low, high, parts[t, : counts[t]], fractions[q, 0], fractions[q, 1], floored,
+                    rates[q] / unit, uniforms[q, 0], uniforms[q, 1],
+                )  # fmt: skip
+            if math.isnan(drawn[i]):
+                return False
+        if end - first > 1:
+            drawn[first:end].sort()
+        for i in range(first, end):
+            out[members[i]] = drawn[i]
+    return True
 
 
 _SIGNATURE = int64(
@@ -421,38 +318,14 @@ def walk_lanes(sources: int) -> Any:
         sources  # noqa: B018 (see pq.core.machine.keep)
         failures = 0
         drawn, shares = np.empty(members.size), np.zeros((nodes.shape[0], 2), dtype=np.int64)
-        unit = max(int(lattice[2]), 1)
         for lane in range(out.shape[0]):
             c, r, p = lane % columns.shape[0], lane % rates.shape[0], lane % parts.shape[0]
             x = columns[c, : sizes[c]]
-            failed = False
-            for j in range(nodes.shape[0]):
-                first, end = nodes[j, 0], nodes[j, 1]
-                low = out[lane, nodes[j, 2]] if nodes[j, 2] >= 0 else -math.inf
-                high = out[lane, nodes[j, 3]] if nodes[j, 3] >= 0 else math.inf
-                if lattice[3] > 0.0:
-                    for side in range(2):
-                        shares[j, side] = _share(shares, out[lane], nodes, j, side, unit)
-                if low < high:
-                    view = _view(x, before, low, high, shares[j, 0], shares[j, 1], edge, lattice[0], lattice[1], unit)
-                for i in range(first, end):
-                    q = members[i]
-                    t = q % parts.shape[1]
-                    drawn[i] = low
-                    if low < high:
-                        drawn[i] = _draw(
-                            view, low, high, parts[p, t, : counts[p, t]], fractions[q, 0], fractions[q, 1], floored,
-                            rates[r, q] / unit, uniforms[lane, q, 0], uniforms[lane, q, 1],
-                        )  # fmt: skip
-                    if math.isnan(drawn[i]):
-                        failed = True
-                if failed:
-                    break
-                if end - first > 1:
-                    drawn[first:end].sort()
-                for i in range(first, end):
-                    out[lane, members[i]] = drawn[i]
-            if failed:
+            walked = _walk_tree(
+                x, before, nodes, members, fractions, floored, edge, lattice, rates[r], parts[p], counts[p],
+                uniforms[lane], out[lane], drawn, shares,
+            )  # fmt: skip
+            if not walked:
                 out[lane, :] = math.nan
                 failures += 1
         return failures

@@ -22,10 +22,10 @@ from pq.core.scores import log_scores, target_rank
 from pq.private.columns.door import Array
 from pq.private.mechanisms.tree import OFF_GRID, Tree
 from pq.truth.audit.mechanism import difference
-from pq.truth.audit.view import Interval, View, lattice_edges
+from pq.truth.audit.view import Interval, NodeView, lattice_edges
 
 
-def select(interval: Interval, rows: Any) -> Interval:
+def rows_of(interval: Interval, rows: Any) -> Interval:
     low, high, low_share, high_share = interval
     return low[rows], high[rows], low_share[rows], high_share[rows]
 
@@ -106,7 +106,7 @@ class TreeDensity:
         while pending:
             node, rows, interval = pending.pop()
             seen = np.any(self.weights(changed[rows], interval) > 0.0, axis=1)
-            rows, interval = rows[seen], select(interval, seen)
+            rows, interval = rows[seen], rows_of(interval, seen)
             if not rows.size:
                 continue
             mine = outputs[rows][:, list(node.indices)]
@@ -186,7 +186,7 @@ class TreeDensity:
     def _log_node(self, node: Node, records: Array, outputs: Array, interval: Interval) -> Array:
         """Log density (batch,) of a node's sorted outputs: over which mechanism gave which, equal atoms counted
         once."""
-        view = View(records, self.weights(records, interval), interval, self.ends_of(interval), self.step)
+        view = NodeView(records, self.weights(records, interval), interval, self.ends_of(interval), self.step)
         ranks = [view.ranks_of(o, self.step is not None) for o in outputs.T]
         masses: dict[Any, tuple[Array, Array]] = {}
         table, atom = [], np.zeros((len(outputs.T), len(records)), dtype=bool)

@@ -20,7 +20,7 @@ def lattice_edges(halves: Array, step: Any) -> Array:
     return np.asarray(from_units(np.where(np.abs(halves) > LATTICE_END, halves * np.inf, halves), step))
 
 
-class View:
+class NodeView:
     """What the rows of a batch hold at one node: cells as edges (batch, c + 1) with ranks low..high (batch, c), and n
     (batch,)."""
 

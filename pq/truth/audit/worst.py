@@ -23,7 +23,7 @@ from pq.core.scores import log_scores
 from pq.private.columns.door import Array
 from pq.truth.audit.bins import UnitBins, unit_bins
 from pq.truth.audit.density import TreeDensity, changed_records
-from pq.truth.audit.view import Interval, View, tied_ranks
+from pq.truth.audit.view import Interval, NodeView, tied_ranks
 
 SMALL = 40.0  # nats: e^-40 of a prior's mass elsewhere does not change a loss in 16 digits
 LEAST = -700.0  # nats: the exponential is still a float of full precision
@@ -39,7 +39,7 @@ class Change:
     def __init__(self, tree: TreeDensity, one: Array, other: Array, interval: Interval) -> None:
         self.tree, self.tied = tree, tree.step is not None
         self.records, self.weights = _joined(tree, one, other, interval)
-        view = View(self.records, np.maximum(*self.weights), interval, tree.ends_of(interval), tree.step)
+        view = NodeView(self.records, np.maximum(*self.weights), interval, tree.ends_of(interval), tree.step)
         self.edges = view.edges
         self.wide = view.edges[:, 1:] > view.edges[:, :-1]
         nothing = np.zeros((len(one), 1))
