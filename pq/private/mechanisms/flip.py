@@ -1,0 +1,70 @@
+"""Permute-and-flip over classes of equal candidates: exact law and sampler (noisy maximum with exponential noise).
+
+A class is `count` candidates of one log weight each. With p the weight over the largest, the winning score is
+max - log x with `P(level > x) = S(x) = prod (1 - x p)^count`, and given x a candidate of weight p wins with probability
+proportional to p / (1 - x p). The level is drawn and integrated as z = -log(1 - x), in which x near one keeps its digits.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from scipy import optimize
+
+from pq.column import Array
+
+NODES, NODE_WEIGHTS = np.polynomial.legendre.leggauss(32)
+
+
+def _log_left(log_p: Array, z: float) -> Array:
+    """log(1 - x p) for x = 1 - e^-z, accurate at both ends of p."""
+    p, hidden = np.exp(log_p), math.exp(-z)
+    near = np.log(-np.expm1(log_p) + p * hidden)
+    return np.where(log_p == 0.0, -z, np.where(p < 0.5, np.log1p(p * math.expm1(-z)), near))
+
+
+def choose(log_weight: Array, count: Array, level_uniform: float, uniform: float) -> int:
+    """The class of the winner that two uniforms in (0, 1) stand for: one for the level, one for who wins there.
+
+    log_weight: (c,) of each candidate of a class, -inf allowed. count: (c,) candidates, whole numbers of at least one.
+
+    >>> choose(np.array([0.0, -1.0]), np.ones(2), 0.5, 0.3)
+    0
+    """
+    log_p = log_weight - np.max(log_weight)
+    needed = -math.log(level_uniform)
+    most = needed / float(np.sum(count[log_p == 0.0]))
+
+    def excess(z: float) -> float:
+        return -float(np.dot(count, _log_left(log_p, z))) - needed
+
+    z = most if excess(most) <= 0.0 else float(optimize.brentq(excess, 0.0, most, xtol=most * 1e-16, rtol=1e-15))
+    running = np.cumsum(count * np.exp(log_p - _log_left(log_p, z)))
+    last = int(np.searchsorted(running, running[-1], side="left"))
+    return min(int(np.searchsorted(running, uniform * running[-1], side="right")), last)
+
+
+def log_chance(log_weight: Array, count: Array, k: int) -> float:
+    """Exact log probability that one certain candidate of class k wins; arguments as in `choose`.
+
+    The integrand is a polynomial in x: Gauss-Legendre on panels that double from where the product begins to fall.
+
+    >>> round(math.exp(log_chance(np.array([0.0, -1.0]), np.ones(2), 1)), 6)  # half of e^-1
+    0.18394
+    """
+    log_p = log_weight - np.max(log_weight)
+    if log_p[k] == -math.inf:
+        return -math.inf
+    log_p, count, k = log_p[log_p > -math.inf], count[log_p > -math.inf], int(np.sum(log_p[:k] > -math.inf))
+    total = float(np.dot(count, np.exp(log_p)))
+    panels = max(1, math.ceil(math.log2(total)) + 1)
+    edges = np.concatenate([[0.0], 0.5 ** np.arange(panels - 1, -1, -1)])
+    logs = []
+    for lower, upper in zip(edges[:-1], edges[1:], strict=True):
+        for node, weight in zip(NODES, NODE_WEIGHTS, strict=True):
+            x = lower + (upper - lower) * (node + 1.0) / 2.0
+            left = _log_left(log_p, -math.log1p(-x))
+            logs.append(float(np.dot(count, left)) - float(left[k]) + math.log(weight * (upper - lower) / 2.0))
+    top = max(logs)
+    return float(log_p[k]) + top + math.log(math.fsum(math.exp(v - top) for v in logs))
