@@ -1,12 +1,22 @@
-"""Permute-and-flip over classes of equal candidates: exact law and sampler (noisy maximum with exponential noise).
+"""Permute-and-flip with a prior, over classes of equal candidates: exact law and sampler (McKenna and Sheldon 2020).
 
-A class is `count` candidates of one log weight each. With p the weight over the largest, the winning score is
-max - log x with `P(level > x) = S(x) = prod (1 - x p)^count`, and given x a candidate of weight p wins with probability
-proportional to p / (1 - x p). The level is drawn and integrated as z = -log(1 - x), in which x near one keeps its digits.
+The candidate comes out whose score `log w + rate u + Z` is largest, w its prior mass, u its utility, each Z exponential
+of mean one. With equal masses that is permute-and-flip.
+
+**Private.** Let each rate * u move by at most epsilon / 2. Only differences of scores matter, so that all scores of the
+neighbour may be shifted at once until that of the candidate o has fallen by at most epsilon and no other has risen.
+Whatever the other Z are, o wins there if its Z exceeds a bound that is higher than before by at most epsilon, and P(Z >
+b + epsilon) is at least e^-epsilon P(Z > b). Of w this uses only that it is public.
+
+**Law.** With p = w e^(rate u) over its largest, the winning score is max - log x, x in (0, 1), and `P(x' > x) = S(x) =
+prod (1 - x p)`; at level x a candidate wins with a probability proportional to p / (1 - x p), so that `P(o) = p_o *
+integral of S(x) / (1 - x p_o) over (0, 1)`. A class of `count` equal candidates is one factor (1 - x p)^count. Levels
+are handled as z = -log(1 - x), so that those near one keep their digits.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import numpy as np
@@ -19,17 +29,18 @@ NODES, NODE_WEIGHTS = np.polynomial.legendre.leggauss(32)
 
 def _log_left(log_p: Array, z: float) -> Array:
     """log(1 - x p) for x = 1 - e^-z, accurate at both ends of p."""
-    p, hidden = np.exp(log_p), math.exp(-z)
-    near = np.log(-np.expm1(log_p) + p * hidden)
-    return np.where(log_p == 0.0, -z, np.where(p < 0.5, np.log1p(p * math.expm1(-z)), near))
+    p = np.exp(log_p)
+    with np.errstate(all="ignore"):
+        near, far = np.log(-np.expm1(log_p) + p * math.exp(-z)), np.log1p(p * math.expm1(-z))
+    return np.where(log_p == 0.0, -z, np.where(p < 0.5, far, near))
 
 
-def choose(log_weight: Array, count: Array, level_uniform: float, uniform: float) -> int:
+def choose_class(log_weight: Array, count: Array, level_uniform: float, uniform: float) -> int:
     """The class of the winner that two uniforms in (0, 1) stand for: one for the level, one for who wins there.
 
     log_weight: (c,) of each candidate of a class, -inf allowed. count: (c,) candidates, whole numbers of at least one.
 
-    >>> choose(np.array([0.0, -1.0]), np.ones(2), 0.5, 0.3)
+    >>> choose_class(np.array([0.0, -1.0]), np.ones(2), 0.5, 0.3)
     0
     """
     log_p = log_weight - np.max(log_weight)
@@ -46,7 +57,7 @@ def choose(log_weight: Array, count: Array, level_uniform: float, uniform: float
 
 
 def log_chance(log_weight: Array, count: Array, k: int) -> float:
-    """Exact log probability that one certain candidate of class k wins; arguments as in `choose`.
+    """Exact log probability that one certain candidate of class k wins; arguments as in `choose_class`.
 
     The integrand is a polynomial in x: Gauss-Legendre on panels that double from where the product begins to fall.
 
@@ -61,7 +72,7 @@ def log_chance(log_weight: Array, count: Array, k: int) -> float:
     panels = max(1, math.ceil(math.log2(total)) + 1)
     edges = np.concatenate([[0.0], 0.5 ** np.arange(panels - 1, -1, -1)])
     logs = []
-    for lower, upper in zip(edges[:-1], edges[1:], strict=True):
+    for lower, upper in itertools.pairwise(edges.tolist()):
         for node, weight in zip(NODES, NODE_WEIGHTS, strict=True):
             x = lower + (upper - lower) * (node + 1.0) / 2.0
             left = _log_left(log_p, -math.log1p(-x))

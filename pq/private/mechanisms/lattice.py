@@ -1,40 +1,12 @@
-"""Single quantiles on the multiples of a public step, by margins: exact laws and samplers (Section 3.1, `eq:gap`).
+"""Quantiles on the multiples of a public step, by margins: exact laws and samplers (Section 3.1, `eq:gap`).
 
-**Margin.** For records of total weight n, a target rank t and a candidate o, let F(o) count the records up to o and F(o-) those
-below it. The utility is `min(F(o) - t, t - F(o-))`: minus the gap where o is wrong, and where o is right how far it is from
-being wrong. The gap alone says the same of a value that holds the rank barely and of one that holds it by far.
+The utility of a candidate is its margin, which `pq.private.mechanisms.margin` defines and bounds; the law is the
+exponential mechanism's, or permute-and-flip's (`pq.private.mechanisms.flip`). The latter needs finitely many candidates
+in runs of equal mass: a `Uniform` prior of any width, others of up to `FEW` candidates in the node. Elsewhere, by these
+public facts alone, the law is the exponential mechanism's. (With many candidates as good as the best the two agree.)
 
-**Open ends.** Above the last candidate nothing can come out and below the first neither, so that the last needs no records
-above it and the first none below: F(last) counts as infinite, F(first-) as minus infinite. First and last come from the
-prior's support and earlier outputs, never from records.
-
-**Sensitivity** of the margin (`margin_sensitivity`). *Add-remove*, t = q n: with a record more at v, t rises by q, F(o) by
-[v <= o] and F(o-) by [v < o]. So F(o) - t and t - F(o-) each move by -q, q, 1 - q or q - 1, and so does every minimum of
-them or one of them alone: at most max(q, 1 - q). *Add-remove* with a `public_total` n0, t = q n0 + (n - n0) / 2: the same
-with 1/2 for q, at most 1/2. *Replace*, t is fixed: F(o) and F(o-) move by at most 1. Below the root of a tree see
-`pq.privacy`: a record of weight w moves a node's margins by w times as much.
-
-**Split ties.** A node of a tree with `shares` also says which share of the records at its output lies below: candidates are
-pairs (o, s) with utility `min(margin, cap - |F(o-) + s (F(o) - F(o-)) - t|)`. The last term's content moves as the others do
-(by -q s' ... 1 - q for the share s' of the record that lies below (o, s)), and a minimum of functions of one sensitivity has
-that sensitivity. The children get s and 1 - s of each of these records, which sum to one.
-
-**Laws**, with utilities of sensitivity D, rate = epsilon / (2 D) and prior masses w:
-- *exponential mechanism*: P(o) proportional to w e^(rate u). Epsilon-private, and of bounded range epsilon.
-- *permute-and-flip* (McKenna and Sheldon 2020), here with a prior: the candidate with the largest score
-  `log w + rate u + Z`, each Z exponential of mean one. Private: only differences of scores matter, so that a neighbour's scores
-  may be shifted until the winner's falls by at most epsilon and no other rises. The winner's Z must then exceed what it had
-  by epsilon at most, and the density of Z there is at least e^-epsilon times what it was; for every outcome of the others.
-  That uses no more of w than that it is public. With p = w e^(rate u) over its maximum, integration over the winning
-  score s = max - log x gives `P(o) = p_o * integral over x in (0, 1) of prod over j != o of (1 - x p_j)`. A run of k
-  multiples of one mass and utility is one factor (1 - x p)^k. It is *not* of bounded range: candidates {0, 1}, q = 1/2,
-  columns (0, 1) and (1,) have losses epsilon and -log(2 - e^-epsilon). See `zcdp_cost`.
-
-Permute-and-flip needs finitely many candidates and runs of equal mass: a `Uniform` prior of any width, others of up to `FEW`
-candidates in the node. Elsewhere, by these public facts alone, the law is the exponential mechanism's. (With many
-candidates as good as the best the two agree.)
-
-Time: as in `pq.exponential`, candidates whose ranks are far from the target are bounded, not weighed.
+Time: as in `pq.exponential`, candidates whose ranks are far from the target are bounded, not weighed. Permute-and-flip
+leaves out what weighs less than e^-48 of the best candidate in all, which no uniform of 53 bits can stand for.
 """
 
 from __future__ import annotations
@@ -46,56 +18,16 @@ from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from pq.cells import LATTICE_END, Lattice, LatticeView, from_units, to_units
 from pq.column import Array
 from pq.exponential import LEAST_LOG_MASS, MARKS, REACH, log_sum, pick
 from pq.priors import Prior, Uniform
-from pq.private.mechanisms.flip import choose, log_chance
-from pq.privacy import sensitivity
+from pq.private.mechanisms.flip import choose_class, log_chance
 
 FEW = 2**14  # candidates that permute-and-flip takes one by one
 MANY = 2**40  # candidates of equal mass that it takes as a run; a uniform of 53 bits still tells them apart
-HALF = Fraction(1, 2)
-
-
-def shifted_target(relative: Fraction, n: float, public_total: int | None = None) -> float:
-    """The rank aimed at among records of weight n: `q n`, or `q n0 + (n - n0) / 2` where the total n0 is public.
-
-    public_total: number of records that is known without the data, exact or nearly. A wrong one costs accuracy, half a
-    rank and q - 1/2 of one for each record it is off, never privacy; one made from the data costs privacy.
-
-    >>> shifted_target(Fraction(9, 10), 100), shifted_target(Fraction(9, 10), 102, 100)
-    (90.0, 91.0)
-    """
-    if public_total is None:
-        return float(relative * Fraction(n))
-    return float(relative * public_total + (Fraction(n) - public_total) * HALF)
-
-
-def margin_sensitivity(relative: Fraction, depth: int, adjacency: str, public_total: int | None = None) -> Fraction:
-    """Sensitivity of a margin or of `-|rank - target|` with `shifted_target`, exact; see this module's first lines.
-
-    relative: relative quantile. depth: level in the tree, 1 at the root; only the root may have a public total.
-
-    >>> q = Fraction(99, 100)
-    >>> margin_sensitivity(q, 1, "add-remove"), margin_sensitivity(q, 1, "add-remove", 1000)
-    (Fraction(99, 100), Fraction(1, 2))
-    """
-    if public_total is None:
-        return sensitivity(relative, depth, adjacency, "sharp")
-    if depth != 1:
-        raise ValueError(f"public_total must be None below the root, where no total is public, got {public_total}")
-    return sensitivity(HALF, depth, adjacency, "sharp")
-
-
-def zcdp_cost(epsilon: Fraction, flips: bool) -> Fraction:
-    """The zCDP cost of one draw: epsilon^2 / 8 by bounded range, epsilon^2 / 2 by pure privacy for permute-and-flip.
-
-    >>> zcdp_cost(Fraction(1), False), zcdp_cost(Fraction(1), True)
-    (Fraction(1, 8), Fraction(1, 2))
-    """
-    return epsilon**2 / (2 if flips else 8)
 
 
 class Runs(NamedTuple):
@@ -114,11 +46,11 @@ class Runs(NamedTuple):
 
 
 class Weighed(NamedTuple):
-    """Classes of candidates of one weight: the run and share of each, how many they are, and log weight of all or each."""
+    """Classes of candidates of one weight: the run and the share of each, its size, the log weight of all or each."""
 
-    run: Array
+    run: npt.NDArray[np.intp]
     share: Array
-    count: Array
+    size: Array
     log_weight: Array
 
 
@@ -137,7 +69,9 @@ def outermost(prior: Prior, step: Fraction) -> tuple[float, float]:
 
 
 @lru_cache(maxsize=64)
-def equal_runs(prior: Prior, step: Fraction, first: float, last: float, edge: tuple[bool, bool]) -> tuple[Array, Array] | None:
+def equal_runs(
+    prior: Prior, step: Fraction, first: float, last: float, edge: tuple[bool, bool]
+) -> tuple[Array, Array] | None:
     """Where runs of multiples of one mass begin, and the log mass of each multiple there; None if too many or infinite.
 
     edge: whether the first and the last multiple also have the mass beyond them.
@@ -158,10 +92,10 @@ def equal_runs(prior: Prior, step: Fraction, first: float, last: float, edge: tu
 class MarginLaw:
     """The law of one quantile at a node, on the multiples of a step.
 
-    column, view: the records, those of the node with their weights. low, high: the node's interval in units of the step.
-    target, rate: rank aimed at, nats per rank. edge: adaptation of the prior, as in `pq.exponential.Law`. flip: ask for
-    permute-and-flip; `flips` says whether it can be. shares: what a tie may be split into, empty at a leaf. cap: ranks
-    beyond which a margin counts no more, once ties are split.
+    column, view: the records, those of the node with their weights. low, high: the node's interval, in units of the
+    step. target, rate: rank aimed at, nats per rank. edge: adaptation of the prior, as in `pq.exponential.Law`. flip:
+    ask for permute-and-flip; `flips` says whether it can be. shares: what a tie may be split into, empty at a leaf. cap:
+    ranks beyond which a margin counts no more, once ties are split.
     """
 
     column: Lattice
@@ -232,11 +166,12 @@ class MarginLaw:
         up_to = ranks[np.searchsorted(values, begin, side="right")]
         return Runs(begin, end, below, up_to, edges, start == first and stop == last)
 
-    def utilities(self, runs: Runs) -> tuple[Array, Array, Array]:
+    def utilities(self, runs: Runs) -> tuple[npt.NDArray[np.intp], Array, Array]:
         """Of each run, or run and share of a tie: the index of the run, the share (NaN for any), the utility."""
         above, under = runs.up_to - self.target, self.target - runs.below
-        margin_up = np.where(runs.last == self.span[1], math.inf, above)  # open ends
-        margin = np.minimum(margin_up, np.where(runs.first == self.span[0], math.inf, under))
+        first, last = (runs.first == self.span[0]) & (runs.first > -math.inf), runs.last == self.span[1]
+        last &= runs.last < math.inf
+        margin = np.minimum(np.where(last, math.inf, above), np.where(first, math.inf, under))  # open ends
         index, share = np.arange(len(margin)), np.full(len(margin), math.nan)
         if self.shares:
             repeats = np.where(above + under > 0.0, len(self.shares), 1)
@@ -291,9 +226,9 @@ class MarginLaw:
             o = self._multiple(runs, run, point_uniform)
         else:
             runs, weighed = self._near()
-            chosen = choose(weighed.log_weight, weighed.count, level_uniform, cell_uniform)
-            run, place = int(weighed.run[chosen]), math.floor(point_uniform * weighed.count[chosen])
-            parts = weighed.count[chosen] / (runs.last[run] - runs.first[run] + 1.0)
+            chosen = choose_class(weighed.log_weight, weighed.size, level_uniform, cell_uniform)
+            run, place = int(weighed.run[chosen]), math.floor(point_uniform * weighed.size[chosen])
+            parts = weighed.size[chosen] / (runs.last[run] - runs.first[run] + 1.0)
             o = float(runs.first[run] + place // parts)
             any_share = self.shares[int(place % parts)] if self.shares else 0.5
         share = float(weighed.share[chosen])
@@ -348,7 +283,7 @@ class MarginLaw:
         mine = np.flatnonzero((weighed.run == run) & (np.isnan(weighed.share) | (weighed.share == share)))
         k = int(mine[0])
         if self._equal is not None:
-            return log_chance(weighed.log_weight, weighed.count, k)
+            return log_chance(weighed.log_weight, weighed.size, k)
         score = float(weighed.log_weight[k]) - log_sum(weighed.log_weight)
         if runs.first[run] == runs.last[run]:
             return score
