@@ -94,8 +94,8 @@ class MarginLaw:
 
     column, view: the records, those of the node with their weights. low, high: the node's interval, in units of the
     step. target, rate: rank aimed at, nats per rank. edge: adaptation of the prior, as in `pq.exponential.Law`. flip:
-    ask for permute-and-flip; `flips` says whether it can be. shares: what a tie may be split into, empty at a leaf. cap:
-    ranks beyond which a margin counts no more, once ties are split.
+    ask for permute-and-flip; `flips` says whether it can be. shares: what a tie may be split into, empty at a leaf.
+    cap: ranks beyond which a margin counts no more, once ties are split.
     """
 
     column: Lattice
