@@ -199,14 +199,15 @@ class MarginLaw:
             return Weighed(index, share, count, np.where(utility == best, log_mass, -math.inf))
         return Weighed(index, share, count, log_mass + self.rate * utility)
 
-    def _reach(self) -> float:
-        return 1.0 + REACH / self.rate if 0.0 < self.rate < math.inf else math.inf
+    def _reach(self, nats: float = 0.0) -> float:
+        return 1.0 + (REACH + nats) / self.rate if 0.0 < self.rate < math.inf else math.inf
 
     def _near(self) -> tuple[Runs, Weighed]:
         """Runs and weights but for candidates that together weigh less than e^-REACH of the best one."""
-        reach, (first, last) = self._reach(), self.span
+        first, last = self.span
         assert self._equal is not None
-        most = math.log(last - first + 1.0) + float(np.max(self._equal[1]))
+        many = math.log(last - first + 1.0)
+        reach, most = self._reach(many), many + float(np.max(self._equal[1]))
         while True:
             runs = self.runs(reach)
             weighed = self.weigh(runs)
@@ -285,9 +286,11 @@ class MarginLaw:
         if self._equal is not None:
             return log_chance(weighed.log_weight, weighed.size, k)
         score = float(weighed.log_weight[k]) - log_sum(weighed.log_weight)
+        if math.isnan(weighed.share[k]):
+            score -= math.log(parts)
         if runs.first[run] == runs.last[run]:
             return score
         edges = from_units(np.array([o - 0.5, o + 0.5]), self.column.step)
         lower, upper = max(edges[0], runs.edges[run]), min(edges[1], runs.edges[run + 1])
         part = self.prior.log_mass(lower, upper) - self.prior.log_mass(runs.edges[run], runs.edges[run + 1])
-        return score + float(part) - math.log(parts)
+        return score + float(part)

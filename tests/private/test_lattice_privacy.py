@@ -1,0 +1,235 @@
+"""Exact losses of margin laws over all neighbours on small lattices, and broken variants that they must show."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Iterator
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+import pq
+from pq.cells import Lattice, Points
+from pq.exponential import Law
+from pq.privacy import rate
+from pq.private.mechanisms.flip import log_chance
+from pq.private.mechanisms.lattice import MarginLaw
+from pq.private.mechanisms.margin import margin_sensitivity, shifted_target, zcdp_cost
+from pq.private.mechanisms.record_distance import record_margins
+
+Column = tuple[int, ...]
+LogLaw = Callable[[Column], Any]
+TOLERANCE = 1e-9  # relative, for rounding
+HALF = Fraction(1, 2)
+
+
+def neighbours(values: int, most: int, adjacency: str) -> Iterator[tuple[Column, Column]]:
+    """All pairs of columns of up to `most` records on 0, 1, ..."""
+    for size in range(most + 1):
+        for column in itertools.combinations_with_replacement(range(values), size):
+            if adjacency == "add-remove" and size < most:
+                yield from ((column, tuple(sorted((*column, v)))) for v in range(values))
+            if adjacency == "replace":
+                for k, v in itertools.product(range(size), range(values)):
+                    yield column, tuple(sorted((*column[:k], *column[k + 1 :], v)))
+
+
+def worst_loss(law: LogLaw, values: int, most: int, adjacency: str = "add-remove") -> float:
+    """Largest |loss| over all neighbours and outputs."""
+    known: dict[Column, Any] = {}
+    worst = 0.0
+    for pair in neighbours(values, most, adjacency):
+        for column in pair:
+            if column not in known:
+                known[column] = law(column)
+        worst = max(worst, float(np.max(np.abs(known[pair[0]] - known[pair[1]]))))
+    return worst
+
+
+def root(
+    values: int,
+    q: Fraction,
+    epsilon: Fraction,
+    *,
+    adjacency: str = "add-remove",
+    total: Any = None,
+    faster: int = 1,
+    prior: pq.Prior | None = None,
+    **options: Any,
+) -> LogLaw:
+    """The law at the root; total: a number, or a function of the column for a variant that must not pass."""
+    step = rate(epsilon, margin_sensitivity(q, 1, adjacency, 0 if callable(total) else total)) * faster
+    over = prior or pq.Uniform(-0.5, values - 0.5)
+    shares = options.get("shares") or (None,)
+
+    def log_law(column: Column) -> Any:
+        lattice = Lattice.of(np.array(column, dtype=np.float64), Fraction(1))
+        view = lattice.view(-math.inf, math.inf, 0.0, 0.0)
+        target = shifted_target(q, len(column), total(column) if callable(total) else total)
+        law = MarginLaw(lattice, view, -math.inf, math.inf, over, target, step, **options)
+        return np.array([law.log_probability(float(o), s) for o in range(values) for s in shares])
+
+    return log_law
+
+
+CASES: list[dict[str, Any]] = [
+    {"q": HALF, "epsilon": Fraction(1), "flip": True},
+    {"q": HALF, "epsilon": Fraction(1), "flip": False},
+    {"q": Fraction(9, 10), "epsilon": Fraction(1), "flip": True},
+    {"q": Fraction(1, 5), "epsilon": Fraction(2), "flip": False},
+    {"q": Fraction(9, 10), "epsilon": Fraction(1), "flip": True, "total": 3},
+    {"q": Fraction(1, 3), "epsilon": Fraction(1), "flip": False, "total": 7},
+    {"q": HALF, "epsilon": Fraction(1), "flip": True, "adjacency": "replace"},
+    {"q": Fraction(4, 5), "epsilon": Fraction(1), "flip": True, "adjacency": "replace", "total": 3},
+    {"q": HALF, "epsilon": Fraction(1), "flip": True, "shares": (0.0, 0.5, 1.0), "cap": 1.0},
+    {"q": Fraction(2, 3), "epsilon": Fraction(1), "flip": False, "shares": (0.0, 1.0), "cap": 2.0},
+    {
+        "q": HALF,
+        "epsilon": Fraction(1),
+        "flip": True,
+        "prior": pq.PiecewiseConstant((-0.5, 1.5, 2.5, 3.5), (0.7, 0.1, 0.2)),
+    },
+]
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_losses_are_within_epsilon_and_reach_it(case: dict[str, Any]) -> None:
+    """All columns of up to six records on four values and their neighbours."""
+    epsilon = float(case["epsilon"])
+    worst = worst_loss(root(4, **case), 4, 6, case.get("adjacency", "add-remove"))
+    assert 0.9 * epsilon < worst <= epsilon * (1.0 + TOLERANCE)
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_half_the_sensitivity_is_seen(case: dict[str, Any]) -> None:
+    assert worst_loss(root(4, faster=2, **case), 4, 6, case.get("adjacency", "add-remove")) > 1.5 * float(
+        case["epsilon"]
+    )
+
+
+def test_open_ends_of_the_data_are_seen() -> None:
+    """Ends must come from public facts: a law whose last candidate is the largest record loses without bound."""
+
+    def open_at_extremes(column: Column) -> Any:
+        prior = pq.Uniform(min(column, default=0) - 0.5, max(column, default=3) + 0.5)
+        return root(4, HALF, Fraction(1), prior=prior)(column)
+
+    with np.errstate(invalid="ignore"):
+        assert worst_loss(lambda column: np.maximum(open_at_extremes(column), -50.0), 4, 4) > 10.0
+
+    def open_where_held(column: Column) -> Any:
+        """All outputs are possible, but the margins of the outermost records have open ends."""
+        up_to, below = (np.searchsorted(column, np.arange(4), side=side) for side in ("right", "left"))
+        above, under = up_to - len(column) / 2, len(column) / 2 - below
+        above = np.where(np.arange(4) >= max(column, default=3), np.inf, above)
+        under = np.where(np.arange(4) <= min(column, default=0), np.inf, under)
+        utility = np.minimum(np.minimum(above, under), 99.0)
+        return np.array([log_chance(utility, np.ones(4), o) for o in range(4)])
+
+    assert worst_loss(open_where_held, 4, 5) > 1.2
+
+
+def test_a_total_made_from_the_data_is_seen() -> None:
+    """The number of records in place of a public number: at q = 0.99 that loses 1.98 epsilon, on a grid or off it."""
+    q = Fraction(99, 100)
+    wrong = worst_loss(root(3, q, Fraction(1), total=len), 3, 6)
+    assert wrong > 1.9
+    assert worst_loss(root(3, q, Fraction(1), total=4), 3, 6) <= 1.0 + TOLERANCE
+
+    def continuous(total: Any) -> LogLaw:
+        step = rate(Fraction(1), margin_sensitivity(q, 1, "add-remove", 0))
+
+        def log_law(column: Column) -> Any:
+            points = Points(np.array(column, dtype=np.float64))
+            target = shifted_target(q, len(column), total(column) if callable(total) else total)
+            view = points.view(-math.inf, math.inf)
+            law = Law(points, view, -math.inf, math.inf, pq.Uniform(-1e-6, 1.0), target, step, False)
+            return np.array([law.log_probability(o) for o in (-5e-7, 0.5)])
+
+        return log_law
+
+    assert worst_loss(continuous(1000), 3, 6) <= 1.0 + TOLERANCE
+    few, more = (0,) * 200, (*(0,) * 200, 1)
+    right, broken = (float(np.max(np.abs(law(few) - law(more)))) for law in (continuous(100), continuous(len)))
+    assert 0.99 < right <= 1.0 + TOLERANCE
+    assert math.isclose(broken, 1.98, abs_tol=1e-6)
+
+
+def test_permute_and_flip_has_no_bounded_range() -> None:
+    """Losses epsilon and -log(2 - e^-epsilon): a divergence that epsilon^2 / 8 denies and epsilon^2 / 2 allows."""
+    for epsilon in (Fraction(1, 2), Fraction(1), Fraction(2)):
+        law = root(2, HALF, epsilon)
+        both, one = law((0, 1)), law((1,))
+        assert np.allclose(both - one, [float(epsilon), -math.log(2.0 - math.exp(-epsilon))], rtol=1e-12)
+        divergence = float(np.exp(both) @ (both - one))  # of order one
+        assert float(zcdp_cost(epsilon, flips=False)) < divergence < float(zcdp_cost(epsilon, flips=True))
+        bounded = root(2, HALF, epsilon, flip=False)
+        losses = bounded((0, 1)) - bounded((1,))
+        assert float(losses.max() - losses.min()) <= float(epsilon) * (1.0 + TOLERANCE)
+    assert math.isclose((1.0 + math.log(2.0 - math.exp(-1.0))), 1.49, abs_tol=0.005)
+
+
+def test_two_nodes_with_split_ties() -> None:
+    """A root that splits its tie and the nodes below it: together they lose at most epsilon, for every outcome."""
+    epsilon, shares, prior = Fraction(1), (0.0, 0.5, 1.0), pq.Uniform(-0.5, 2.5)
+    step = rate(epsilon / 2, margin_sensitivity(HALF, 1, "add-remove"))
+
+    def log_law(column: Column, kept: Callable[[float], tuple[float, float]]) -> Any:
+        lattice = Lattice.of(np.array(column, dtype=np.float64), Fraction(1))
+        view = lattice.view(-math.inf, math.inf, 0.0, 0.0)
+        target = shifted_target(HALF, view.n)
+        top = MarginLaw(lattice, view, -math.inf, math.inf, prior, target, step, shares=shares, cap=1.0)
+        rows = []
+        for o, share in itertools.product(range(3), shares):
+            below, above = kept(share)
+            total = [top.log_probability(float(o), share)] * 9
+            for interval in ((-math.inf, float(o), 0.0, below), (float(o), math.inf, above, 0.0)):
+                part = lattice.view(*interval)
+                node = MarginLaw(lattice, part, *interval[:2], prior, shifted_target(HALF, part.n), step)
+                logs = [node.log_probability(float(p)) for p in range(3)]
+                nine = np.repeat(logs, 3) if interval[1] == o else np.tile(logs, 3)
+                total = total + nine
+            rows.append(total)
+        return np.maximum(np.concatenate(rows), -300.0)
+
+    assert 0.8 < worst_loss(lambda column: log_law(column, lambda s: (s, 1.0 - s)), 3, 6) <= 1.0 + TOLERANCE
+    assert worst_loss(lambda column: log_law(column, lambda s: (1.0, 1.0)), 3, 6) > 1.1  # whole records to both sides
+
+
+@pytest.mark.parametrize(("q", "total"), [(HALF, 0), (Fraction(4, 5), 4), (Fraction(1, 5), 4), (Fraction(9, 10), 20)])
+def test_margins_in_records(q: Fraction, total: int) -> None:
+    """They are signed distances by search over all counts, and the law by them is private."""
+
+    def utility(column: Column) -> Any:
+        up_to, below = (np.searchsorted(column, np.arange(4), side=side) for side in ("right", "left"))
+        return record_margins(below, up_to, len(column), q, total)
+
+    def log_law(column: Column, nats: float = 0.5) -> Any:
+        return np.array([log_chance(nats * utility(column), np.ones(4), o) for o in range(4)])
+
+    assert 0.9 < worst_loss(log_law, 4, 6) <= 1.0 + TOLERANCE
+    assert worst_loss(lambda column: log_law(column, 1.0), 4, 6) > 1.5
+    for column in ((0, 0, 1, 2, 2, 3), (1,), (2, 2, 2)):
+        expected = searched(column, q, q * (1 - q) * total)
+        assert np.array_equal(utility(column), expected)
+
+
+def searched(column: Column, q: Fraction, tolerance: Fraction) -> list[float]:
+    """Signed distances by the definition: over all counts below and above up to ninety."""
+
+    def signed(f: int, g: int, holds: Callable[[int, int], bool]) -> float:
+        inside = holds(f, g)
+        counts = itertools.product(range(90), repeat=2)
+        least = min(abs(f - a) + abs(g - b) for a, b in counts if holds(a, b) != inside)
+        return least - 0.5 if inside else 0.5 - least
+
+    result = []
+    for o in range(4):
+        up_to, below = sum(v <= o for v in column), sum(v < o for v in column)
+        low = signed(up_to, len(column) - up_to, lambda f, g: (1 - q) * f - q * g >= tolerance)
+        high = signed(below, len(column) - below, lambda f, g: q * g - (1 - q) * f >= tolerance)
+        result.append(min([low] * (o != 3) + [high] * (o != 0)))
+    return result
