@@ -17,6 +17,7 @@ from pq.cells import Lattice
 from pq.private.mechanisms.flip import choose_class, log_chance
 from pq.private.mechanisms.lattice import FEW, MarginLaw, equal_runs, outermost
 from pq.private.mechanisms.margin import shifted_target, split_ties
+from pq.private.mechanisms.tie_tree import TieTree
 
 STEPS = (Fraction(1), Fraction(1, 10))
 MOST_LIKELY_BY_CHANCE = 1e-6  # probability that a right sampler fails one of the tests below
@@ -228,3 +229,23 @@ def test_ties_are_split_without_gain() -> None:
         for v, weight in ((0.0, 0.5), (9.0, 0.25), (4.0, 1.0), (2.0, 1.0)):
             held = [a * (v == low) + b * (v == high) + (low < v < high) for low, high, a, b in parts if low < high]
             assert sum(held) <= weight
+
+
+def test_tree_draws_what_its_law_says() -> None:
+    """Two quantiles, four thousand draws of outputs and of the share at the root."""
+    asked = TieTree(pq.plan([Fraction(1, 3), Fraction(2, 3)], epsilon=2), (pq.Uniform(-0.5, 3.5),) * 2)
+    column = Lattice.of(np.array([0.0, 1.0, 1.0, 1.0, 3.0]), Fraction(1))
+    rng = np.random.default_rng(8)
+    drawn = [asked.draw(column, rng.uniform(1e-15, 1.0, (2, 3))) for _ in range(4000)]
+    places = itertools.product(itertools.combinations_with_replacement(range(4), 2), asked.shares)
+    root = asked.plan.root.indices[0]
+    chances = {}
+    for pair, share in places:
+        outcome = [(float(o), share) for o in pair]
+        chances[(*pair, share)] = math.exp(asked.log_probability(column, outcome))
+    assert math.isclose(sum(chances.values()), 1.0, rel_tol=1e-12)
+    outputs = [(int(one[0]), int(other[0]), (one, other)[root][1]) for one, other in drawn]
+    assert histogram_fits(outputs, chances)
+    assert not histogram_fits([(low, high, 1.0 - share) for low, high, share in outputs], chances)
+    with pytest.raises(ValueError, match="plan"):
+        TieTree(pq.plan([0.5], epsilon=1, calibration="paper"), (pq.Uniform(0, 1),))

@@ -15,6 +15,7 @@ import pq
 from pq.cells import Lattice, Points
 from pq.exponential import Law
 from pq.privacy import rate
+from pq.private.mechanisms import tie_tree
 from pq.private.mechanisms.flip import log_chance
 from pq.private.mechanisms.lattice import MarginLaw
 from pq.private.mechanisms.margin import margin_sensitivity, shifted_target, zcdp_cost
@@ -172,31 +173,36 @@ def test_permute_and_flip_has_no_bounded_range() -> None:
     assert math.isclose((1.0 + math.log(2.0 - math.exp(-1.0))), 1.49, abs_tol=0.005)
 
 
-def test_two_nodes_with_split_ties() -> None:
-    """A root that splits its tie and the nodes below it: together they lose at most epsilon, for every outcome."""
-    epsilon, shares, prior = Fraction(1), (0.0, 0.5, 1.0), pq.Uniform(-0.5, 2.5)
-    step = rate(epsilon / 2, margin_sensitivity(HALF, 1, "add-remove"))
+def test_tree_with_split_ties(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A root that splits its tie and two leaves: no outcome loses more than epsilon, and all probabilities add up."""
+    plan = pq.plan([Fraction(1, 4), HALF, Fraction(3, 4)], epsilon=1)
+    shares = tie_tree.SHARES
 
-    def log_law(column: Column, kept: Callable[[float], tuple[float, float]]) -> Any:
-        lattice = Lattice.of(np.array(column, dtype=np.float64), Fraction(1))
-        view = lattice.view(-math.inf, math.inf, 0.0, 0.0)
-        target = shifted_target(HALF, view.n)
-        top = MarginLaw(lattice, view, -math.inf, math.inf, prior, target, step, shares=shares, cap=1.0)
-        rows = []
-        for o, share in itertools.product(range(3), shares):
-            below, above = kept(share)
-            total = [top.log_probability(float(o), share)] * 9
-            for interval in ((-math.inf, float(o), 0.0, below), (float(o), math.inf, above, 0.0)):
-                part = lattice.view(*interval)
-                node = MarginLaw(lattice, part, *interval[:2], prior, shifted_target(HALF, part.n), step)
-                logs = [node.log_probability(float(p)) for p in range(3)]
-                nine = np.repeat(logs, 3) if interval[1] == o else np.tile(logs, 3)
-                total = total + nine
-            rows.append(total)
-        return np.maximum(np.concatenate(rows), -300.0)
+    def log_law(flip: bool) -> LogLaw:
+        asked = tie_tree.TieTree(plan, (pq.Uniform(-0.5, 2.5),) * 3, flip)
 
-    assert 0.8 < worst_loss(lambda column: log_law(column, lambda s: (s, 1.0 - s)), 3, 6) <= 1.0 + TOLERANCE
-    assert worst_loss(lambda column: log_law(column, lambda s: (1.0, 1.0)), 3, 6) > 1.1  # whole records to both sides
+        def law(column: Column) -> Any:
+            lattice = Lattice.of(np.array(column, dtype=np.float64), Fraction(1))
+            outputs = itertools.combinations_with_replacement((0.0, 1.0, 2.0), 3)
+            return np.array(
+                [
+                    asked.log_probability(lattice, [(low, 0.5), (mid, share), (high, 0.5)])
+                    for (low, mid, high), share in itertools.product(outputs, shares)
+                ]
+            )
+
+        return law
+
+    assert math.isclose(float(np.sum(np.exp(log_law(True)((0, 1, 1, 1, 2))))), 1.0, rel_tol=1e-12)
+    for flip in (True, False):
+        assert 0.8 < worst_loss(log_law(flip), 3, 5) <= 1.0 + TOLERANCE
+    split = tie_tree.split_ties
+    monkeypatch.setattr(  # whole records to both sides
+        tie_tree,
+        "split_ties",
+        lambda interval, outputs, _: [(*p[:2], 1.0, 1.0) for p in split(interval, outputs, [0.5])],
+    )
+    assert worst_loss(log_law(False), 3, 5) > 1.05
 
 
 @pytest.mark.parametrize(("q", "total"), [(HALF, 0), (Fraction(4, 5), 4), (Fraction(1, 5), 4), (Fraction(9, 10), 20)])
