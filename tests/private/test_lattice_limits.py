@@ -16,7 +16,7 @@ WORST = (0.184, 0.101, 0.273, 0.270)  # of the cases, to three places
 SMALL = Case(3, range(1, 4), Fraction(1), Fraction(1, 2), 2)
 
 
-@pytest.mark.parametrize(("case", "worst"), zip(CASES, WORST, strict=True), ids=str)
+@pytest.mark.parametrize(("case", "worst"), list(zip(CASES, WORST, strict=True)), ids=str)
 def test_limits_are_private_and_below_our_laws(case: Case, worst: float) -> None:
     """The program's solution keeps the definition of privacy, checked pair by pair, and none of our laws beats it."""
     least, columns, chances = limit(case, "worst")
