@@ -24,14 +24,15 @@ from scipy import optimize
 
 from pq.column import Array
 
+BLOCK = 2**20  # numbers in a temporary array
 NODES, NODE_WEIGHTS = np.polynomial.legendre.leggauss(32)
 
 
-def _log_left(log_p: Array, z: float) -> Array:
-    """log(1 - x p) for x = 1 - e^-z, accurate at both ends of p."""
+def _log_left(log_p: Array, z: Array | float) -> Array:
+    """log(1 - x p) for x = 1 - e^-z, accurate at both ends of p; z broadcasts against log_p."""
     p = np.exp(log_p)
     with np.errstate(all="ignore"):
-        near, far = np.log(-np.expm1(log_p) + p * math.exp(-z)), np.log1p(p * math.expm1(-z))
+        far, near = np.log1p(p * np.expm1(-z)), np.log(p * np.exp(-z) - np.expm1(log_p))
     return np.where(log_p == 0.0, -z, np.where(p < 0.5, far, near))
 
 
@@ -71,11 +72,13 @@ def log_chance(log_weight: Array, count: Array, k: int) -> float:
     total = float(np.dot(count, np.exp(log_p)))
     panels = max(1, math.ceil(math.log2(total)) + 1)
     edges = np.concatenate([[0.0], 0.5 ** np.arange(panels - 1, -1, -1)])
-    logs = []
+    block = max(1, BLOCK // len(count))  # nodes at a time
+    logs: list[float] = []
     for lower, upper in itertools.pairwise(edges.tolist()):
-        for node, weight in zip(NODES, NODE_WEIGHTS, strict=True):
-            x = lower + (upper - lower) * (node + 1.0) / 2.0
-            left = _log_left(log_p, -math.log1p(-x))
-            logs.append(float(np.dot(count, left)) - float(left[k]) + math.log(weight * (upper - lower) / 2.0))
+        x = lower + (upper - lower) * (NODES + 1.0) / 2.0
+        for i in range(0, len(x), block):
+            left = _log_left(log_p, -np.log1p(-x[i : i + block, None]))
+            weight = NODE_WEIGHTS[i : i + block] * (upper - lower) / 2.0
+            logs += (left @ count - left[:, k] + np.log(weight)).tolist()
     top = max(logs)
     return float(log_p[k]) + top + math.log(math.fsum(math.exp(v - top) for v in logs))
