@@ -29,10 +29,11 @@ import pq
 from pq.cells import Lattice
 from pq.column import Array
 from pq.privacy import rate
-from pq.private.mechanisms.flip import log_chance
+from pq.private.mechanisms.flip import log_chances
 from pq.private.mechanisms.lattice import MarginLaw
 from pq.private.mechanisms.margin import margin_sensitivity, shifted_target
 from pq.private.mechanisms.record_distance import record_margins
+from pq.private.mechanisms.remainder import remainder_law
 
 Records = tuple[int, ...]
 
@@ -41,7 +42,8 @@ Records = tuple[int, ...]
 class Case:
     """Columns of `sizes` records on `values` values, and what is released: the quantile q at epsilon.
 
-    total: what `public_total` and `least_total` are given where a law takes one.
+    total: what `public_total` and `least_total` are given where a law takes one. shift: that of `remainder_law`, about
+    (2 q - 1) times a typical number of records.
     """
 
     values: int
@@ -49,6 +51,7 @@ class Case:
     epsilon: Fraction
     q: Fraction
     total: int
+    shift: int = 0
 
     @property
     def columns(self) -> list[Records]:
@@ -67,7 +70,7 @@ CASES = (
     Case(4, range(4, 9), Fraction(1), Fraction(1, 2), 4),
     Case(8, range(2, 4), Fraction(2), Fraction(1, 2), 2),
     Case(6, range(2, 5), Fraction(1), Fraction(1, 2), 2),
-    Case(5, range(2, 6), Fraction(1), Fraction(4, 5), 4),
+    Case(5, range(2, 6), Fraction(1), Fraction(4, 5), 4, 3),
 )
 
 
@@ -156,7 +159,13 @@ def record_law(case: Case, column: Records) -> Array:
     below, up_to = (np.searchsorted(column, np.arange(case.values), side=side) for side in ("left", "right"))
     margins = record_margins(below, up_to, len(column), case.q, case.total)
     log_weight = float(case.epsilon) / 2.0 * margins
-    return np.array([log_chance(log_weight, np.ones(case.values), o) for o in range(case.values)])
+    return log_chances(log_weight, np.ones(case.values))
+
+
+def rest_law(case: Case, column: Records) -> Array:
+    """Log probabilities by remainders."""
+    counts = np.bincount(np.array(column, dtype=np.int64), minlength=case.values)
+    return np.log(remainder_law(counts, case.shift, float(case.epsilon)))
 
 
 LAWS: dict[str, Callable[[Case, Records], Array]] = {
@@ -165,6 +174,7 @@ LAWS: dict[str, Callable[[Case, Records], Array]] = {
     "margin, flip": lambda case, column: margin_law(case, column, flip=True),
     "margin, flip, public total": lambda case, column: margin_law(case, column, flip=True, public_total=case.total),
     "records, flip, least total": record_law,
+    "remainder": rest_law,
 }
 
 

@@ -30,9 +30,10 @@ def test_limits_are_private_and_below_our_laws(case: Case, worst: float) -> None
             assert np.all(where[column] <= bound * other + 1e-9) and np.all(other <= bound * where[column] + 1e-9)
     gaps = [float(where[column] @ case.gaps(column)) for column in case.columns]
     assert max(gaps) <= least + 1e-7
-    for name in ("margin, flip", "margin, flip, public total", "records, flip, least total"):
+    for name in ("margin, flip", "margin, flip, public total", "records, flip, least total", "remainder"):
         ours = expected_gaps(case, LAWS[name])
         assert ours.max() >= least and ours.mean() >= mean
+    assert ours.max() <= 1.8 * least and ours.mean() <= 1.3 * mean  # the law by remainders, the last one
 
 
 def test_two_values_are_known() -> None:

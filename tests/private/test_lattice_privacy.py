@@ -6,6 +6,7 @@ import itertools
 import math
 from collections.abc import Callable, Iterator
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,8 +16,8 @@ import pq
 from pq.cells import Lattice, Points
 from pq.exponential import Law
 from pq.privacy import rate
-from pq.private.mechanisms import tie_tree
-from pq.private.mechanisms.flip import log_chance
+from pq.private.mechanisms import remainder, tie_tree
+from pq.private.mechanisms.flip import log_chances
 from pq.private.mechanisms.lattice import MarginLaw
 from pq.private.mechanisms.margin import margin_sensitivity, shifted_target, zcdp_cost
 from pq.private.mechanisms.record_distance import record_margins
@@ -128,7 +129,7 @@ def test_open_ends_of_the_data_are_seen() -> None:
         above = np.where(np.arange(4) >= max(column, default=3), np.inf, above)
         under = np.where(np.arange(4) <= min(column, default=0), np.inf, under)
         utility = np.minimum(np.minimum(above, under), 99.0)
-        return np.array([log_chance(utility, np.ones(4), o) for o in range(4)])
+        return log_chances(utility, np.ones(4))
 
     assert worst_loss(open_where_held, 4, 5) > 1.2
 
@@ -214,7 +215,7 @@ def test_margins_in_records(q: Fraction, total: int) -> None:
         return record_margins(below, up_to, len(column), q, total)
 
     def log_law(column: Column, nats: float = 0.5) -> Any:
-        return np.array([log_chance(nats * utility(column), np.ones(4), o) for o in range(4)])
+        return log_chances(nats * utility(column), np.ones(4))
 
     assert 0.9 < worst_loss(log_law, 4, 6) <= 1.0 + TOLERANCE
     assert worst_loss(lambda column: log_law(column, 1.0), 4, 6) > 1.5
@@ -239,3 +240,39 @@ def searched(column: Column, q: Fraction, tolerance: Fraction) -> list[float]:
         high = signed(below, len(column) - below, lambda f, g: q * g - (1 - q) * f >= tolerance)
         result.append(min([low] * (o != 3) + [high] * (o != 0)))
     return result
+
+
+@pytest.mark.parametrize(
+    ("values", "epsilon", "shift"),
+    [(2, 0.3, 0), (4, 1.0, 0), (6, 1.0, 0), (5, 1.0, 3), (5, 1.0, -2), (8, 2.0, 1), (7, 1.5, 0)],
+)
+def test_the_law_by_remainders(values: int, epsilon: float, shift: int) -> None:
+    """Private up to the last digit, and no more private than that."""
+    law = partial(by_remainders, values=values, epsilon=epsilon, shift=shift)
+    assert 0.99 * epsilon < worst_loss(law, values, 5) <= epsilon * (1.0 + TOLERANCE)
+    for column, _ in neighbours(values, 4, "add-remove"):
+        assert math.isclose(float(np.sum(np.exp(law(column)))), 1.0, rel_tol=1e-12)
+
+
+def by_remainders(column: Column, values: int, epsilon: float, shift: int) -> Any:
+    counts = np.bincount(np.array(column, dtype=np.int64), minlength=values)
+    return np.log(remainder.remainder_law(counts, shift, epsilon))
+
+
+def test_remainders_need_their_floor(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the least floor that wrong candidates alone would need, and with more candidates, too much is lost."""
+    for values, epsilon in ((6, 1.0), (7, 1.5), (12, 2.0)):
+        least = math.exp(-2.0 * epsilon) / 2.0
+        found = remainder.remainder_floor(values, epsilon)
+        assert found is not None and found > least
+        with monkeypatch.context() as patched:
+            patched.setattr(remainder, "remainder_floor", lambda *_, least=least: least)
+            assert (
+                worst_loss(partial(by_remainders, values=values, epsilon=epsilon, shift=0), values, 2) > 1.01 * epsilon
+            )
+    assert remainder.remainder_floor(8, 1.0) is None
+    with pytest.raises(ValueError, match="epsilon"):
+        remainder.remainder_law(np.ones(8, dtype=np.int64), 0, 1.0)
+    with monkeypatch.context() as patched:
+        patched.setattr(remainder, "remainder_floor", lambda *_: 0.1)
+        assert worst_loss(partial(by_remainders, values=8, epsilon=1.0, shift=0), 8, 3) > 1.1

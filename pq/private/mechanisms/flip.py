@@ -57,28 +57,25 @@ def choose_class(log_weight: Array, count: Array, level_uniform: float, uniform:
     return min(int(np.searchsorted(running, uniform * running[-1], side="right")), last)
 
 
-def log_chance(log_weight: Array, count: Array, k: int) -> float:
-    """Exact log probability that one certain candidate of class k wins; arguments as in `choose_class`.
+def log_chances(log_weight: Array, count: Array) -> Array:
+    """Exact log probability, for each class, that one certain candidate of it wins; arguments as in `choose_class`.
 
     The integrand is a polynomial in x: Gauss-Legendre on panels that double from where the product begins to fall.
 
-    >>> round(math.exp(log_chance(np.array([0.0, -1.0]), np.ones(2), 1)), 6)  # half of e^-1
-    0.18394
+    >>> np.exp(log_chances(np.array([0.0, -1.0]), np.ones(2))).round(6)  # half of e^-1, and the rest
+    array([0.81606, 0.18394])
     """
     log_p = log_weight - np.max(log_weight)
-    if log_p[k] == -math.inf:
-        return -math.inf
-    log_p, count, k = log_p[log_p > -math.inf], count[log_p > -math.inf], int(np.sum(log_p[:k] > -math.inf))
     total = float(np.dot(count, np.exp(log_p)))
     panels = max(1, math.ceil(math.log2(total)) + 1)
     edges = np.concatenate([[0.0], 0.5 ** np.arange(panels - 1, -1, -1)])
     block = max(1, BLOCK // len(count))  # nodes at a time
-    logs: list[float] = []
+    logs = np.full(len(count), -math.inf)
     for lower, upper in itertools.pairwise(edges.tolist()):
         x = lower + (upper - lower) * (NODES + 1.0) / 2.0
         for i in range(0, len(x), block):
             left = _log_left(log_p, -np.log1p(-x[i : i + block, None]))
             weight = NODE_WEIGHTS[i : i + block] * (upper - lower) / 2.0
-            logs += (left @ count - left[:, k] + np.log(weight)).tolist()
-    top = max(logs)
-    return float(log_p[k]) + top + math.log(math.fsum(math.exp(v - top) for v in logs))
+            terms = (left @ count + np.log(weight))[:, None] - left
+            logs = np.logaddexp(logs, np.logaddexp.reduce(terms, axis=0))
+    return np.asarray(log_p + logs)

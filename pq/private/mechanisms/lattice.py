@@ -24,7 +24,7 @@ from pq.cells import LATTICE_END, Lattice, LatticeView, from_units, to_units
 from pq.column import Array
 from pq.exponential import LEAST_LOG_MASS, MARKS, REACH, log_sum, pick
 from pq.priors import Prior, Uniform
-from pq.private.mechanisms.flip import choose_class, log_chance
+from pq.private.mechanisms.flip import choose_class, log_chances
 
 FEW = 2**14  # candidates that permute-and-flip takes one by one
 MANY = 2**40  # candidates of equal mass that it takes as a run; a uniform of 53 bits still tells them apart
@@ -269,6 +269,15 @@ class MarginLaw:
             last = float(marks[index]) if index < len(marks) else last
         return first
 
+    @cached_property
+    def _whole(self) -> tuple[Runs, Weighed, Array]:
+        """All runs and classes, and the log probability of each class, by permute-and-flip of one candidate in it."""
+        runs = self.runs(math.inf)
+        weighed = self.weigh(runs)
+        if self._equal is not None:
+            return runs, weighed, log_chances(weighed.log_weight, weighed.size)
+        return runs, weighed, weighed.log_weight - log_sum(weighed.log_weight)
+
     def log_probability(self, o: float, share: float | None = None) -> float:
         """Exact log probability of an output in units of the step, with the share of a tie where ties are split."""
         if not self.span[0] <= o <= self.span[1] or (share is not None) != bool(self.shares):
@@ -278,14 +287,13 @@ class MarginLaw:
             return -math.inf
         if self.only is not None:
             return -math.log(parts) if o == self.only else -math.inf
-        runs = self.runs(math.inf)
-        weighed = self.weigh(runs)
+        runs, weighed, logs = self._whole
         run = int(np.searchsorted(runs.first, o, side="right")) - 1
         mine = np.flatnonzero((weighed.run == run) & (np.isnan(weighed.share) | (weighed.share == share)))
         k = int(mine[0])
         if self._equal is not None:
-            return log_chance(weighed.log_weight, weighed.size, k)
-        score = float(weighed.log_weight[k]) - log_sum(weighed.log_weight)
+            return float(logs[k])
+        score = float(logs[k])
         if math.isnan(weighed.share[k]):
             score -= math.log(parts)
         if runs.first[run] == runs.last[run]:
