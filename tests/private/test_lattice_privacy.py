@@ -268,7 +268,7 @@ def test_remainders_need_their_floor(monkeypatch: pytest.MonkeyPatch) -> None:
         with monkeypatch.context() as patched:
             patched.setattr(remainder, "remainder_floor", lambda *_, least=least: least)
             assert (
-                worst_loss(partial(by_remainders, values=values, epsilon=epsilon, shift=0), values, 2) > 1.01 * epsilon
+                worst_loss(partial(by_remainders, values=values, epsilon=epsilon, shift=0), values, 2) > 1.001 * epsilon
             )
     assert remainder.remainder_floor(8, 1.0) is None
     with pytest.raises(ValueError, match="epsilon"):
