@@ -17,6 +17,7 @@ from pq.cells import Lattice
 from pq.private.mechanisms.flip import choose_class, log_chances
 from pq.private.mechanisms.lattice import FEW, MarginLaw, equal_runs, outermost
 from pq.private.mechanisms.margin import shifted_target, split_ties
+from pq.private.mechanisms.remainder import RemainderLaw, remainder_floor
 from pq.private.mechanisms.tie_tree import TieTree
 
 STEPS = (Fraction(1), Fraction(1, 10))
@@ -249,3 +250,26 @@ def test_tree_draws_what_its_law_says() -> None:
     assert not histogram_fits([(low, high, 1.0 - share) for low, high, share in outputs], chances)
     with pytest.raises(ValueError, match="plan"):
         TieTree(pq.plan([0.5], epsilon=1, calibration="paper"), (pq.Uniform(0, 1),))
+
+
+def test_remainders_against_the_definition_and_draws() -> None:
+    """A column on eight values, records beyond them: exact probabilities, four thousand draws, and a wrong shift."""
+    column, epsilon = [-3, 1, 4, 4, 6, 12], 1.8
+    view = Lattice.of(np.array(column, dtype=np.float64), Fraction(1)).view(-math.inf, math.inf, 0.0, 0.0)
+    law = RemainderLaw(view, 0, 7, 1, epsilon)
+    floor = remainder_floor(8, epsilon)
+    assert floor is not None
+    chances = {}
+    for o in range(8):  # (n + 1) / 2 = 7 / 2 records: 4 is right alone
+        next_held = {0: 1, 1: 4, 2: 4, 3: 4, 5: 4, 6: 4, 7: 6}.get(o, 4)
+        up_to, below = sum(v <= o for v in column), sum(v < o for v in column)
+        wrong_by = 7 - 2 * up_to if o < 4 else 2 * below - 7
+        chances[o] = max(1.0 / (abs(next_held - o) + 1), floor) * math.exp(-epsilon * wrong_by)
+    chances[4] = 1.0 - sum(chances[o] for o in chances if o != 4)
+    assert np.allclose([law.log_probability(o) for o in range(8)], np.log(list(chances.values())), rtol=1e-12)
+    assert law.log_probability(8.0) == -math.inf
+    rng = np.random.default_rng(4)
+    outputs = [int(law.draw(u)[0]) for u in rng.uniform(1e-15, 1.0, 4000)]
+    assert histogram_fits(outputs, chances)
+    wrong = RemainderLaw(view, 0, 7, 3, epsilon)
+    assert not histogram_fits(outputs, {o: math.exp(wrong.log_probability(o)) for o in range(8)})
