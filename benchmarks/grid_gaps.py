@@ -8,6 +8,7 @@ trial.
 - tree: `pq.release` as it is, minus the gap as utility.
 - margin; margin, flip; ... total: `pq.private.mechanisms.lattice.MarginLaw`, without and with permute-and-flip, and
   with a `public_total` that is right.
+- records, least total: `pq.private.mechanisms.record_distance` with a `least_total` of a thousand.
 - split ties: `pq.private.mechanisms.tie_tree.TieTree`.
 - target, shifted target: the continuous mechanism without and with a `public_total` that is right.
 """
@@ -28,8 +29,10 @@ from pq.cells import Lattice, Points
 from pq.column import Array
 from pq.exponential import Law
 from pq.privacy import rate
+from pq.private.mechanisms.flip import log_chances
 from pq.private.mechanisms.lattice import MarginLaw
 from pq.private.mechanisms.margin import margin_sensitivity, shifted_target
+from pq.private.mechanisms.record_distance import record_margins
 from pq.private.mechanisms.tie_tree import TieTree
 
 N, YEARS, PRIOR = 1000, np.arange(10.0, 121.0), pq.Uniform(9.5, 120.5)
@@ -76,6 +79,18 @@ def margin_gap(q: Fraction, epsilon: Fraction, flip: bool, total: int | None = N
     return gap
 
 
+def record_gap(q: Fraction, epsilon: Fraction, least_total: int) -> Gap:
+    """The expected gap on one column of margins counted in records, permute-and-flip."""
+
+    def gap(x: Array, rng: np.random.Generator) -> float:
+        below, up_to = (np.searchsorted(x, YEARS, side=side) for side in ("left", "right"))
+        margins = record_margins(below, up_to, N, q, least_total)
+        chances = np.exp(log_chances(float(epsilon) / 2.0 * margins, np.ones(len(YEARS))))
+        return float(chances @ [float(pq.gap(x, q, o)[0]) for o in YEARS])
+
+    return gap
+
+
 def continuous_gap(q: Fraction, epsilon: Fraction, total: int | None = None) -> Gap:
     """The gap of one release of real numbers."""
     step = rate(epsilon, margin_sensitivity(q, 1, "add-remove", total))
@@ -106,6 +121,10 @@ def cases() -> list[tuple[str, str, Gap]]:
             (about, "margin, flip", margin_gap(q, epsilon, True)),
             (about, "margin, flip, total", margin_gap(q, epsilon, True, N)),
         ]
+    for epsilon in (Fraction(1, 10), one):
+        about, q = f"ages, q 0.8, eps {float(epsilon):g}", Fraction(4, 5)
+        rows += [(about, "margin, flip", margin_gap(q, epsilon, True))]
+        rows += [(about, "records, least total", record_gap(q, epsilon, N))]
     rows += [("ages, deciles, eps 1", "tree", tree_gap(DECILES, one))]
     rows += [("ages, deciles, eps 1", "split ties", split_gap(DECILES, one))]
     rows += [("normal, q 0.99, eps 1", "target", continuous_gap(high, one))]

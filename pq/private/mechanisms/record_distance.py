@@ -11,8 +11,8 @@ for every q and d: whatever d is made of, as long as it is public.
 that much: for q > 1/2 those above a candidate that is too low are few, and once they are gone only records below help,
 1 - q each. With d = q (1 - q) n0, n0 a public lower bound of the number of records, this happens just below the target:
 the utility of values that are too low falls twice as fast with their ranks as that of values that are too high. Unlike
-a `public_total` the bound may be far too low; then nothing is gained and nothing lost. If it is too high, the releases
-are off by about q (1 - q) times as many records as it is off, or more.
+a `public_total` the bound may be far too low; then little is gained and nothing lost. One that is too high draws
+releases away from their target in proportion, which costs accuracy, never privacy.
 """
 
 from __future__ import annotations
