@@ -30,10 +30,10 @@ NODES, NODE_WEIGHTS = np.polynomial.legendre.leggauss(32)
 
 def _log_left(log_p: Array, z: Array | float) -> Array:
     """log(1 - x p) for x = 1 - e^-z, accurate at both ends of p; z broadcasts against log_p."""
-    p = np.exp(log_p)
+    p, hidden = np.exp(log_p), -np.expm1(-z)
     with np.errstate(all="ignore"):
-        far, near = np.log1p(p * np.expm1(-z)), np.log(p * np.exp(-z) - np.expm1(log_p))
-    return np.where(log_p == 0.0, -z, np.where(p < 0.5, far, near))
+        small, large = np.log1p(-p * hidden), np.log(p * np.exp(-z) - np.expm1(log_p))
+    return np.where(log_p == 0.0, -z, np.where(p * hidden < 0.5, small, large))
 
 
 def choose_class(log_weight: Array, count: Array, level_uniform: float, uniform: float) -> int:
@@ -51,7 +51,9 @@ def choose_class(log_weight: Array, count: Array, level_uniform: float, uniform:
     def excess(z: float) -> float:
         return -float(np.dot(count, _log_left(log_p, z))) - needed
 
-    z = most if excess(most) <= 0.0 else float(optimize.brentq(excess, 0.0, most, xtol=most * 1e-16, rtol=1e-15))
+    z = most
+    if excess(most) > 0.0:  # never raises: `disp` off, and what it has after that many steps is the answer to rounding
+        z = float(optimize.brentq(excess, 0.0, most, xtol=most * 1e-16, rtol=1e-15, maxiter=500, disp=False))
     running = np.cumsum(count * np.exp(log_p - _log_left(log_p, z)))
     last = int(np.searchsorted(running, running[-1], side="left"))
     return min(int(np.searchsorted(running, uniform * running[-1], side="right")), last)

@@ -145,11 +145,13 @@ class MarginLaw:
         far_below = int(np.searchsorted(ranks, self.target - reach, side="left"))
         not_above = int(np.searchsorted(ranks, self.target + reach, side="right"))
         # values[k] holds the ranks from ranks[k] to ranks[k + 1]; the run before it stands for ranks[k]
-        start, stop = (
-            first if k == 0 else last if k > len(values) else min(max(float(values[k - 1]), first), last)
-            for k in (far_below, not_above)
-        )
-        stop = max(stop, start)
+        start, stop = first, last
+        if far_below > 0 and len(values):
+            start = float(values[far_below - 1]) if far_below <= len(values) else float(values[-1]) + 1.0
+        if not_above <= len(values) and len(values):
+            stop = float(values[not_above - 1]) if not_above > 0 else float(values[0]) - 1.0
+        start = min(max(start, first), last)
+        stop = max(min(stop, last), start)
         held = values[max(far_below - 1, 0) : not_above]
         cuts = [np.array([start, start + 1.0, stop]), held, held + 1.0]
         if self._equal is not None:
