@@ -41,7 +41,7 @@ DECILES = tuple(Fraction(k, 10) for k in range(1, 10))
 Gap = Callable[[Array, np.random.Generator], float]
 
 
-def ages(rng: np.random.Generator) -> Array:
+def thousand_ages(rng: np.random.Generator) -> Array:
     """A thousand ages, sorted."""
     return np.sort(rng.choice(np.asarray(pq.datasets.adult()), N, replace=False))
 
@@ -105,7 +105,7 @@ def continuous_gap(q: Fraction, epsilon: Fraction, total: int | None = None) -> 
     return gap
 
 
-def cases() -> list[tuple[str, str, Gap]]:
+def measured() -> list[tuple[str, str, Gap]]:
     """What is measured: (quantiles and budget, law, gap of one trial)."""
     rows: list[tuple[str, str, Gap]] = []
     high, one = Fraction(99, 100), Fraction(1)
@@ -132,14 +132,14 @@ def cases() -> list[tuple[str, str, Gap]]:
     return rows
 
 
-def table(trials: int) -> list[dict[str, str | float]]:
+def gap_table(trials: int) -> list[dict[str, str | float]]:
     """One row for each case: the mean gap and its standard error."""
     rows: list[dict[str, str | float]] = []
-    for about, name, gap in cases():
+    for about, name, gap in measured():
         gaps = []
         for trial in range(trials):
             rng = np.random.default_rng(trial)
-            x = ages(rng) if about.startswith("ages") else np.sort(rng.normal(size=N))
+            x = thousand_ages(rng) if about.startswith("ages") else np.sort(rng.normal(size=N))
             gaps.append(gap(x, rng))
         error = float(np.std(gaps)) / math.sqrt(trials)
         rows.append({"case": about, "law": name, "mean_gap": float(np.mean(gaps)), "error": error})
@@ -151,7 +151,7 @@ def table(trials: int) -> list[dict[str, str | float]]:
 @click.option("--save", type=click.Path(dir_okay=False, path_type=Path), help="Write the table to this CSV file too.")
 def main(trials: int, save: Path | None) -> None:
     """Mean gaps of laws on a grid and of shifted targets."""
-    rows = table(trials)
+    rows = gap_table(trials)
     for row in rows:
         click.echo(f"{row['case']:<24}{row['law']:<24}{row['mean_gap']:>9.3f} ± {row['error']:.3f}")
     if save is not None:

@@ -39,7 +39,7 @@ Records = tuple[int, ...]
 
 
 @dataclass(frozen=True)
-class Case:
+class SmallLattice:
     """Columns of `sizes` records on `values` values, and what is released: the quantile q at epsilon.
 
     total: what `public_total` and `least_total` are given where a law takes one. shift: that of `remainder_law`, about
@@ -67,10 +67,10 @@ class Case:
 
 
 CASES = (
-    Case(4, range(4, 9), Fraction(1), Fraction(1, 2), 4),
-    Case(8, range(2, 4), Fraction(2), Fraction(1, 2), 2),
-    Case(6, range(2, 5), Fraction(1), Fraction(1, 2), 2),
-    Case(5, range(2, 6), Fraction(1), Fraction(4, 5), 4, 3),
+    SmallLattice(4, range(4, 9), Fraction(1), Fraction(1, 2), 4),
+    SmallLattice(8, range(2, 4), Fraction(2), Fraction(1, 2), 2),
+    SmallLattice(6, range(2, 5), Fraction(1), Fraction(1, 2), 2),
+    SmallLattice(5, range(2, 6), Fraction(1), Fraction(4, 5), 4, 3),
 )
 
 
@@ -89,12 +89,12 @@ def one_more(columns: list[Records], values: int) -> Iterator[tuple[int, int]]:
             yield index[column], larger
 
 
-def limit(case: Case, aim: str) -> tuple[float, list[Records], Array]:
+def limit(case: SmallLattice, aim: str) -> tuple[float, list[Records], Array]:
     """The least expected gap of any release, and the release that has it: (columns, values) probabilities.
 
     aim: "worst" or "mean". Raises `RuntimeError` if the solver gives up.
 
-    >>> small = Case(2, range(1, 2), Fraction(1), Fraction(1, 2), 1)
+    >>> small = SmallLattice(2, range(1, 2), Fraction(1), Fraction(1, 2), 1)
     >>> round(limit(small, "worst")[0], 6)
     0.091970
     """
@@ -130,14 +130,14 @@ def limit(case: Case, aim: str) -> tuple[float, list[Records], Array]:
     return float(found.fun), columns, found.x[:-1].reshape(len(columns), k)
 
 
-def gap_law(case: Case, column: Records) -> Array:
+def gap_law(case: SmallLattice, column: Records) -> Array:
     """Log probabilities by minus the gap, as the tree releases: flat inside ties."""
     prior = pq.Uniform(-0.5, case.values - 0.5)
     options: dict[str, Any] = {"epsilon": case.epsilon, "priors": prior, "grid": 1}
     return np.array([pq.log_density(list(column), [float(o)], [case.q], **options) for o in range(case.values)])
 
 
-def margin_law(case: Case, column: Records, *, flip: bool, public_total: int | None = None) -> Array:
+def margin_law(case: SmallLattice, column: Records, *, flip: bool, public_total: int | None = None) -> Array:
     """Log probabilities by margins with open ends."""
     lattice = Lattice.of(np.array(column, dtype=np.float64), Fraction(1))
     bound = margin_sensitivity(case.q, 1, "add-remove", public_total)
@@ -154,7 +154,7 @@ def margin_law(case: Case, column: Records, *, flip: bool, public_total: int | N
     return np.array([law.log_probability(float(o)) for o in range(case.values)])
 
 
-def record_law(case: Case, column: Records) -> Array:
+def record_law(case: SmallLattice, column: Records) -> Array:
     """Log probabilities by margins that are counted in records, permute-and-flip."""
     below, up_to = (np.searchsorted(column, np.arange(case.values), side=side) for side in ("left", "right"))
     margins = record_margins(below, up_to, len(column), case.q, case.total)
@@ -162,13 +162,13 @@ def record_law(case: Case, column: Records) -> Array:
     return log_chances(log_weight, np.ones(case.values))
 
 
-def rest_law(case: Case, column: Records) -> Array:
+def rest_law(case: SmallLattice, column: Records) -> Array:
     """Log probabilities by remainders."""
     counts = np.bincount(np.array(column, dtype=np.int64), minlength=case.values)
     return np.log(remainder_law(counts, case.shift, float(case.epsilon)))
 
 
-LAWS: dict[str, Callable[[Case, Records], Array]] = {
+LAWS: dict[str, Callable[[SmallLattice, Records], Array]] = {
     "gap": gap_law,
     "margin": lambda case, column: margin_law(case, column, flip=False),
     "margin, flip": lambda case, column: margin_law(case, column, flip=True),
@@ -178,12 +178,12 @@ LAWS: dict[str, Callable[[Case, Records], Array]] = {
 }
 
 
-def expected_gaps(case: Case, law: Callable[[Case, Records], Array]) -> Array:
+def expected_gaps(case: SmallLattice, law: Callable[[SmallLattice, Records], Array]) -> Array:
     """(columns,) the expected gap of a law on each column that counts."""
     return np.array([float(np.exp(law(case, column)) @ case.gaps(column)) for column in case.columns])
 
 
-def table() -> list[dict[str, str | float]]:
+def limit_table() -> list[dict[str, str | float]]:
     """One row for each case and law, the limits first."""
     rows: list[dict[str, str | float]] = []
     for case in CASES:
@@ -202,7 +202,7 @@ def table() -> list[dict[str, str | float]]:
 @click.option("--save", type=click.Path(dir_okay=False, path_type=Path), help="Write the table to this CSV file too.")
 def main(save: Path | None) -> None:
     """Expected gaps of our laws on small lattices beside the least that any private release can have."""
-    rows = table()
+    rows = limit_table()
     for about, group in itertools.groupby(rows, key=lambda row: row["case"]):
         click.echo(f"\n{about}\n{'law':<28}{'worst':>8}{'mean':>8}{'to limit':>10}{'to limit':>10}")
         for row in group:

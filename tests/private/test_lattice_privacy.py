@@ -28,7 +28,7 @@ TOLERANCE = 1e-9  # relative, for rounding
 HALF = Fraction(1, 2)
 
 
-def neighbours(values: int, most: int, adjacency: str) -> Iterator[tuple[Column, Column]]:
+def pairs_of_neighbours(values: int, most: int, adjacency: str) -> Iterator[tuple[Column, Column]]:
     """All pairs of columns of up to `most` records on 0, 1, ..."""
     for size in range(most + 1):
         for column in itertools.combinations_with_replacement(range(values), size):
@@ -43,7 +43,7 @@ def worst_loss(law: LogLaw, values: int, most: int, adjacency: str = "add-remove
     """Largest |loss| over all neighbours and outputs."""
     known: dict[Column, Any] = {}
     worst = 0.0
-    for pair in neighbours(values, most, adjacency):
+    for pair in pairs_of_neighbours(values, most, adjacency):
         for column in pair:
             if column not in known:
                 known[column] = law(column)
@@ -250,7 +250,7 @@ def test_the_law_by_remainders(values: int, epsilon: float, shift: int) -> None:
     """Private up to the last digit, and no more private than that."""
     law = partial(by_remainders, values=values, epsilon=epsilon, shift=shift)
     assert 0.99 * epsilon < worst_loss(law, values, 5) <= epsilon * (1.0 + TOLERANCE)
-    for column, _ in neighbours(values, 4, "add-remove"):
+    for column, _ in pairs_of_neighbours(values, 4, "add-remove"):
         assert math.isclose(float(np.sum(np.exp(law(column)))), 1.0, rel_tol=1e-12)
 
 
