@@ -1,0 +1,105 @@
+"""`alg:quantiles` on a grid by margins: a binary tree whose nodes split the ties at their outputs (Section 3.2).
+
+Each node draws a `MarginLaw` on its records; an inner node also draws which share of the records at its output goes to
+either side, so that a value that many hold may be cut where the rank lies. What children get is in
+`pq.private.mechanisms.margin`, with the proof: parts of a record sum to at most one on each level, so that a record
+costs at most a convex combination of the budgets of paths, which all sum to epsilon.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from pq.cells import Lattice
+from pq.column import Array
+from pq.plan import Node, Plan
+from pq.priors import Prior
+from pq.privacy import rate
+from pq.private.mechanisms.lattice import MarginLaw
+from pq.private.mechanisms.margin import margin_sensitivity, shifted_target, split_ties
+from pq.request import Interval
+
+SHARES = (0.0, 0.5, 1.0)
+CAP = 2.0  # nats that a margin is worth at most where a tie may be split
+
+Outcome = tuple[float, float]  # an output in units of the step, and the share of its records below it
+
+
+@dataclass(frozen=True)
+class TieTree:
+    """What a release by split ties is asked to do; public.
+
+    plan: of arity 2, "sharp". priors: of each distinct quantile. flip: permute-and-flip where it can be. edge:
+    adaptation of the priors. public_total: number of records where it is public, for the root. Raises `ValueError`
+    naming plan.
+    """
+
+    plan: Plan
+    priors: tuple[Prior, ...]
+    flip: bool = True
+    edge: bool = False
+    public_total: int | None = None
+    shares: tuple[float, ...] = SHARES
+    cap: float = CAP
+
+    def __post_init__(self) -> None:
+        if self.plan.arity != 2 or self.plan.calibration != "sharp":
+            raise ValueError("plan must be of arity 2 and sharp")
+
+    def law(self, column: Lattice, node: Node, interval: Interval) -> MarginLaw:
+        """The law of a node, given the earlier outcomes that bound it."""
+        (i,) = node.indices
+        view, mechanism = column.view(*interval), self.plan.mechanisms[i]
+        total = self.public_total if node.depth == 1 else None
+        bound = margin_sensitivity(mechanism.relative, node.depth, self.plan.adjacency, total)
+        step, inner = rate(mechanism.epsilon, bound), any(node.children)
+        return MarginLaw(
+            column,
+            view,
+            *interval[:2],
+            self.priors[i],
+            shifted_target(mechanism.relative, view.n, total),
+            step,
+            self.edge,
+            self.flip,
+            self.shares if inner else (),
+            self.cap / step if inner and step > 0.0 else math.inf,
+        )
+
+    def walk(self, column: Lattice, decide: Callable[[int, MarginLaw], Outcome]) -> None:
+        """Visit the nodes from the root down; `decide` gives the outcome of a distinct quantile."""
+        pending: list[tuple[Node, Interval]] = [(self.plan.root, (-math.inf, math.inf, 0.0, 0.0))]
+        while pending:
+            node, interval = pending.pop()
+            o, share = decide(node.indices[0], self.law(column, node, interval))
+            parts = split_ties(interval, [o], [share])
+            pending += [(child, part) for child, part in zip(node.children, parts, strict=False) if child is not None]
+
+    def draw(self, column: Lattice, uniforms: Array) -> list[Outcome]:
+        """The outcome of each distinct quantile that uniforms (m, 3) in (0, 1) stand for; outputs never cross."""
+        outcomes: list[Outcome] = [(0.0, 0.5)] * len(self.priors)
+
+        def decide(i: int, law: MarginLaw) -> Outcome:
+            outcomes[i] = law.draw(*uniforms[i].tolist())
+            return outcomes[i]
+
+        self.walk(column, decide)
+        return outcomes
+
+    def log_probability(self, column: Lattice, outcomes: list[Outcome]) -> float:
+        """Exact log probability of outcomes; the shares of leaves, which split nothing, are not looked at."""
+        terms: list[float] = []
+
+        def decide(i: int, law: MarginLaw) -> Outcome:
+            o, share = outcomes[i]
+            terms.append(law.log_probability(o, share if law.shares else None))
+            return outcomes[i]
+
+        ordered = all(one[0] <= other[0] for one, other in itertools.pairwise(outcomes))
+        if not ordered:
+            return -math.inf
+        self.walk(column, decide)
+        return math.fsum(terms)
