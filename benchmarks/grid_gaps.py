@@ -6,10 +6,10 @@ gap in ranks (`pq.max_gap`), add-remove, pure epsilon. Single quantiles on the g
 trial.
 
 - tree: `pq.release` as it is, minus the gap as utility.
-- margin; margin, flip; ... total: `pq.private.mechanisms.lattice.MarginLaw`, without and with permute-and-flip, and
+- margin; margin, flip; ... total: `pq.private.mechanisms.lattice.law.MarginLaw`, without and with permute-and-flip, and
   with a `public_total` that is right.
-- records, least total: `pq.private.mechanisms.record_distance` with a `least_total` of a thousand.
-- split ties: `pq.private.mechanisms.tie_tree.TieTree`.
+- records, least total: `pq.private.mechanisms.lattice.record_distance` with a `least_total` of a thousand.
+- split ties: `pq.private.mechanisms.lattice.tie_tree.TieTree`.
 - target, shifted target: the continuous mechanism without and with a `public_total` that is right.
 """
 
@@ -25,15 +25,15 @@ import click
 import numpy as np
 
 import pq
-from pq.cells import Lattice, Points
-from pq.column import Array
-from pq.exponential import Law
-from pq.privacy import rate
-from pq.private.mechanisms.flip import log_chances
-from pq.private.mechanisms.lattice import MarginLaw
-from pq.private.mechanisms.margin import margin_sensitivity, shifted_target
-from pq.private.mechanisms.record_distance import record_margins
-from pq.private.mechanisms.tie_tree import TieTree
+from pq.core.scores import Target
+from pq.core.sensitivity import rate, sensitivity
+from pq.private.columns.cells import Lattice, Points
+from pq.private.columns.door import Array
+from pq.private.mechanisms.independent import Law
+from pq.private.mechanisms.lattice.flip import log_chances
+from pq.private.mechanisms.lattice.law import MarginLaw
+from pq.private.mechanisms.lattice.record_distance import record_margins
+from pq.private.mechanisms.lattice.tie_tree import TieTree
 
 N, YEARS, PRIOR = 1000, np.arange(10.0, 121.0), pq.Uniform(9.5, 120.5)
 DECILES = tuple(Fraction(k, 10) for k in range(1, 10))
@@ -59,7 +59,7 @@ def split_gap(quantiles: tuple[Fraction, ...], epsilon: Fraction) -> Gap:
 
     def gap(x: Array, rng: np.random.Generator) -> float:
         uniforms = np.asarray(rng.integers(1, 2**53, (len(quantiles), 3)) * 2.0**-53, dtype=np.float64)
-        outcomes = asked.draw(Lattice.of(x, Fraction(1)), uniforms)
+        outcomes = asked.draw(Lattice.of(x, Fraction(1), unit=1 << (asked.plan.depth - 1)), uniforms)
         return pq.max_gap(x, quantiles, [o for o, _ in outcomes])
 
     return gap
@@ -67,11 +67,12 @@ def split_gap(quantiles: tuple[Fraction, ...], epsilon: Fraction) -> Gap:
 
 def margin_gap(q: Fraction, epsilon: Fraction, flip: bool, total: int | None = None) -> Gap:
     """The expected gap of a margin law on one column."""
-    step = rate(epsilon, margin_sensitivity(q, 1, "add-remove", total))
+    calibration = "sharp" if total is None else "shifted"
+    step = rate(epsilon, sensitivity(q, 1, "add-remove", calibration))
 
     def gap(x: Array, rng: np.random.Generator) -> float:
         column = Lattice.of(x, Fraction(1))
-        view, target = column.view(-math.inf, math.inf, 0.0, 0.0), shifted_target(q, N, total)
+        view, target = column.view(-math.inf, math.inf, 0, 0), Target.of(q, N, calibration, total)
         law = MarginLaw(column, view, -math.inf, math.inf, PRIOR, target, step, flip=flip)
         chances = np.exp([law.log_probability(o) for o in YEARS])
         return float(chances @ [float(pq.gap(x, q, o)[0]) for o in YEARS])
@@ -93,10 +94,11 @@ def record_gap(q: Fraction, epsilon: Fraction, least_total: int) -> Gap:
 
 def continuous_gap(q: Fraction, epsilon: Fraction, total: int | None = None) -> Gap:
     """The gap of one release of real numbers."""
-    step = rate(epsilon, margin_sensitivity(q, 1, "add-remove", total))
+    calibration = "sharp" if total is None else "shifted"
+    step = rate(epsilon, sensitivity(q, 1, "add-remove", calibration))
 
     def gap(x: Array, rng: np.random.Generator) -> float:
-        points, target = Points(x), shifted_target(q, N, total)
+        points, target = Points(x), Target.of(q, N, calibration, total)
         law = Law(
             points, points.view(-math.inf, math.inf), -math.inf, math.inf, pq.Uniform(-10, 10), target, step, False
         )

@@ -26,14 +26,14 @@ import numpy as np
 from scipy import optimize, sparse
 
 import pq
-from pq.cells import Lattice
-from pq.column import Array
-from pq.privacy import rate
-from pq.private.mechanisms.flip import log_chances
-from pq.private.mechanisms.lattice import MarginLaw
-from pq.private.mechanisms.margin import margin_sensitivity, shifted_target
-from pq.private.mechanisms.record_distance import record_margins
-from pq.private.mechanisms.remainder import remainder_law
+from pq.core.scores import Target
+from pq.core.sensitivity import rate, sensitivity
+from pq.private.columns.cells import Lattice
+from pq.private.columns.door import Array
+from pq.private.mechanisms.lattice.flip import log_chances
+from pq.private.mechanisms.lattice.law import MarginLaw
+from pq.private.mechanisms.lattice.record_distance import record_margins
+from pq.private.mechanisms.lattice.remainder import remainder_law
 
 Records = tuple[int, ...]
 
@@ -140,14 +140,15 @@ def gap_law(case: SmallLattice, column: Records) -> Array:
 def margin_law(case: SmallLattice, column: Records, *, flip: bool, public_total: int | None = None) -> Array:
     """Log probabilities by margins with open ends."""
     lattice = Lattice.of(np.array(column, dtype=np.float64), Fraction(1))
-    bound = margin_sensitivity(case.q, 1, "add-remove", public_total)
+    calibration = "sharp" if public_total is None else "shifted"
+    bound = sensitivity(case.q, 1, "add-remove", calibration)
     law = MarginLaw(
         lattice,
-        lattice.view(-math.inf, math.inf, 0.0, 0.0),
+        lattice.view(-math.inf, math.inf, 0, 0),
         -math.inf,
         math.inf,
         pq.Uniform(-0.5, case.values - 0.5),
-        shifted_target(case.q, len(column), public_total),
+        Target.of(case.q, len(column), calibration, public_total),
         rate(case.epsilon, bound),
         flip=flip,
     )

@@ -24,6 +24,7 @@ from pq.private.prepare import prepare
 from pq.private.randomness import Source
 
 VERSION = 2  # of what `Release.to_dict` writes
+PLAN_FACTS = ("arity", "budget_power", "public_total")  # that it writes of a tree, the last where there is one
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,7 +58,11 @@ class Release:
 
         Values that are dates, times or durations stand there in seconds, and as `texts`.
         """
-        tree = {} if self.plan is None else {"arity": self.plan.arity, "budget_power": self.plan.budget_power}
+        tree: dict[str, Any] = (
+            {} if self.plan is None else {"arity": self.plan.arity, "budget_power": self.plan.budget_power}
+        )
+        if self.plan is not None and self.plan.public_total is not None:
+            tree["public_total"] = self.plan.public_total
         return {
             "version": VERSION,
             "values": kind_named(self.kind).to_numbers(self.values).tolist(),
@@ -93,7 +98,9 @@ class Release:
             raise ValueError(f"version must be {VERSION}, got {facts.get('version')!r}")
         try:
             priors = tuple(Prior.from_dict(prior) for prior in facts["priors"])
-            options: dict[str, Any] = {name: facts[name] for name in ("arity", "budget_power") if name in facts}
+            options: dict[str, Any] = {
+                name: facts[name] for name in ("arity", "budget_power", "public_total") if name in facts
+            }
             if options:
                 options |= {"calibration": facts["calibration"], "adaptation": facts["adaptation"]}
             maker = prepare(

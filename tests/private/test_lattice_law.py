@@ -13,12 +13,13 @@ import pytest
 from scipy import stats
 
 import pq
-from pq.cells import Lattice
-from pq.private.mechanisms.flip import choose_class, log_chances
-from pq.private.mechanisms.lattice import FEW, MarginLaw, equal_runs, outermost
-from pq.private.mechanisms.margin import shifted_target, split_ties
-from pq.private.mechanisms.remainder import RemainderLaw, remainder_floor
-from pq.private.mechanisms.tie_tree import TieTree
+from pq.core.margin import split_ties
+from pq.core.scores import Target
+from pq.private.columns.cells import Lattice
+from pq.private.mechanisms.lattice.flip import choose_class, log_chances
+from pq.private.mechanisms.lattice.law import FEW, MarginLaw, equal_runs, outermost
+from pq.private.mechanisms.lattice.remainder import RemainderLaw, remainder_floor
+from pq.private.mechanisms.lattice.tie_tree import TieTree
 
 STEPS = (Fraction(1), Fraction(1, 10))
 MOST_LIKELY_BY_CHANCE = 1e-6  # probability that a right sampler fails one of the tests below
@@ -29,10 +30,10 @@ def law_of(
 ) -> MarginLaw:
     """The law at the root for a column in units of the step."""
     values = np.sort(np.array(column, dtype=np.float64)) * float(step)
-    lattice = Lattice.of(values, step)
-    interval = options.pop("interval", (-math.inf, math.inf, 0.0, 0.0))
+    lattice = Lattice.of(values, step, unit=options.pop("unit", 1))
+    interval = options.pop("interval", (-math.inf, math.inf, 0, 0))
     view = lattice.view(*interval)
-    target = shifted_target(q, view.n, options.pop("public_total", None))
+    target = Target.of(q, view.n, "sharp")
     return MarginLaw(lattice, view, *interval[:2], prior, target, rate, **options)
 
 
@@ -84,7 +85,7 @@ def test_laws_of_nodes(flip: bool) -> None:
     shares = (0.0, 0.5, 1.0)
     law = law_of(
         [1, 2, 2, 2, 3, 5, 5, 6], Fraction(1, 3), 0.4, pq.Uniform(-0.5, 8.5),
-        interval=(2.0, 5.0, 0.25, 0.5), shares=shares, cap=1.0, flip=flip,
+        interval=(2.0, 5.0, 2, 4), unit=8, shares=shares, cap=8, flip=flip,
     )  # fmt: skip
     weights = {2: Fraction(3, 4), 3: Fraction(1), 5: Fraction(1)}
     target = sum(weights.values()) / 3
@@ -180,14 +181,14 @@ def histogram_fits(outputs: list[Any], chances: dict[Any, float]) -> bool:
 def test_samplers(prior: pq.Prior, flip: bool, shares: tuple[float, ...]) -> None:
     """Six thousand draws against the exact law; a law at twice the rate is told apart."""
     column, q, rng = [1, 3, 3, 3, 4, 8, 8, 9], Fraction(2, 5), np.random.default_rng(5)
-    law = law_of(column, q, 0.3, prior, flip=flip, shares=shares, cap=1.5)
+    law = law_of(column, q, 0.3, prior, flip=flip, shares=shares, cap=3, unit=2)
     drawn = [law.draw(*rng.uniform(1e-15, 1.0, 3)) for _ in range(6000)]
     asked = shares or (None,)
     places = [(o, s) for o in range(-9, 21) for s in asked]
     chances = {(o, s): math.exp(law.log_probability(float(o), s)) for o, s in places}
     outputs = [(int(o), s if shares else None) for o, s in drawn]
     assert histogram_fits(outputs, chances)
-    wrong = law_of(column, q, 0.6, prior, flip=flip, shares=shares, cap=1.5)
+    wrong = law_of(column, q, 0.6, prior, flip=flip, shares=shares, cap=3, unit=2)
     assert not histogram_fits(outputs, {(o, s): math.exp(wrong.log_probability(float(o), s)) for o, s in places})
 
 
@@ -210,7 +211,7 @@ def test_one_candidate_and_none() -> None:
     for column in ([], [0, 0, 9]):
         single = law_of(column, Fraction(1, 2), 1.0, pq.Uniform(3.8, 4.2))
         assert single.draw(0.5, 0.5, 0.5)[0] == 4.0 and single.log_probability(4.0) == 0.0
-        outside = law_of(column, Fraction(1, 2), 1.0, pq.Uniform(0.0, 3.0), interval=(7.0, 9.0, 0.5, 0.5))
+        outside = law_of(column, Fraction(1, 2), 1.0, pq.Uniform(0.0, 3.0), interval=(7.0, 9.0, 0, 0))
         assert outside.draw(0.5, 0.5, 0.5)[0] == 7.0 and outside.log_probability(8.0) == -math.inf
 
 
@@ -226,16 +227,16 @@ def test_chances_of_classes() -> None:
 def test_ties_are_split_without_gain() -> None:
     """The parts of a record in all intervals sum to its weight in the node, whatever is released."""
     for outputs, shares in (([4.0], [0.25]), ([2.0, 6.0], [0.0, 1.0]), ([0.0], [0.5]), ([9.0], [0.75])):
-        parts = split_ties((0.0, 9.0, 0.5, 0.25), outputs, shares)
-        for v, weight in ((0.0, 0.5), (9.0, 0.25), (4.0, 1.0), (2.0, 1.0)):
-            held = [a * (v == low) + b * (v == high) + (low < v < high) for low, high, a, b in parts if low < high]
+        parts = split_ties((0.0, 9.0, 4, 3), outputs, shares, 8)
+        for v, weight in ((0.0, 4), (9.0, 3), (4.0, 8), (2.0, 8)):
+            held = [a * (v == low) + b * (v == high) + 8 * (low < v < high) for low, high, a, b in parts if low < high]
             assert sum(held) <= weight
 
 
 def test_tree_draws_what_its_law_says() -> None:
     """Two quantiles, four thousand draws of outputs and of the share at the root."""
     asked = TieTree(pq.plan([Fraction(1, 3), Fraction(2, 3)], epsilon=2), (pq.Uniform(-0.5, 3.5),) * 2)
-    column = Lattice.of(np.array([0.0, 1.0, 1.0, 1.0, 3.0]), Fraction(1))
+    column = Lattice.of(np.array([0.0, 1.0, 1.0, 1.0, 3.0]), Fraction(1), unit=2)
     rng = np.random.default_rng(8)
     drawn = [asked.draw(column, rng.uniform(1e-15, 1.0, (2, 3))) for _ in range(4000)]
     places = itertools.product(itertools.combinations_with_replacement(range(4), 2), asked.shares)
@@ -255,7 +256,7 @@ def test_tree_draws_what_its_law_says() -> None:
 def test_remainders_against_the_definition_and_draws() -> None:
     """A column on eight values, records beyond them: exact probabilities, four thousand draws, and a wrong shift."""
     column, epsilon = [-3, 1, 4, 4, 6, 12], 1.8
-    view = Lattice.of(np.array(column, dtype=np.float64), Fraction(1)).view(-math.inf, math.inf, 0.0, 0.0)
+    view = Lattice.of(np.array(column, dtype=np.float64), Fraction(1)).view(-math.inf, math.inf, 0, 0)
     law = RemainderLaw(view, 0, 7, 1, epsilon)
     floor = remainder_floor(8, epsilon)
     assert floor is not None

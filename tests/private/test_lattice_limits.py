@@ -11,7 +11,7 @@ import pytest
 
 from benchmarks.grid_gaps import N, margin_gap, record_gap, thousand_ages
 from benchmarks.limits import CASES, LAWS, SmallLattice, expected_gaps, limit, margin_law
-from pq.exact import rank
+from pq.core.exact import rank
 
 WORST = (0.184, 0.101, 0.273, 0.270)  # of the cases, to three places
 SMALL = SmallLattice(3, range(1, 4), Fraction(1), Fraction(1, 2), 2)

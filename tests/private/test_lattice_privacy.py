@@ -13,14 +13,15 @@ import numpy as np
 import pytest
 
 import pq
-from pq.cells import Lattice, Points
-from pq.exponential import Law
-from pq.privacy import rate
-from pq.private.mechanisms import remainder, tie_tree
-from pq.private.mechanisms.flip import log_chances
-from pq.private.mechanisms.lattice import MarginLaw
-from pq.private.mechanisms.margin import margin_sensitivity, shifted_target, zcdp_cost
-from pq.private.mechanisms.record_distance import record_margins
+from pq.core.margin import zcdp_cost
+from pq.core.scores import Target
+from pq.core.sensitivity import rate, sensitivity
+from pq.private.columns.cells import Lattice, Points
+from pq.private.mechanisms.independent import Law
+from pq.private.mechanisms.lattice import remainder, tie_tree
+from pq.private.mechanisms.lattice.flip import log_chances
+from pq.private.mechanisms.lattice.law import MarginLaw
+from pq.private.mechanisms.lattice.record_distance import record_margins
 
 Column = tuple[int, ...]
 LogLaw = Callable[[Column], Any]
@@ -63,14 +64,16 @@ def root(
     **options: Any,
 ) -> LogLaw:
     """The law at the root; total: a number, or a function of the column for a variant that must not pass."""
-    step = rate(epsilon, margin_sensitivity(q, 1, adjacency, 0 if callable(total) else total)) * faster
+    calibration = "sharp" if total is None else "shifted"
+    step = rate(epsilon, sensitivity(q, 1, adjacency, calibration)) * faster
     over = prior or pq.Uniform(-0.5, values - 0.5)
     shares = options.get("shares") or (None,)
 
     def log_law(column: Column) -> Any:
-        lattice = Lattice.of(np.array(column, dtype=np.float64), Fraction(1))
-        view = lattice.view(-math.inf, math.inf, 0.0, 0.0)
-        target = shifted_target(q, len(column), total(column) if callable(total) else total)
+        lattice = Lattice.of(np.array(column, dtype=np.float64), Fraction(1), unit=2)
+        view = lattice.view(-math.inf, math.inf, 0, 0)
+        public = total(column) if callable(total) else total
+        target = Target.of(q, view.n, calibration, None if public is None else 2 * public)
         law = MarginLaw(lattice, view, -math.inf, math.inf, over, target, step, **options)
         return np.array([law.log_probability(float(o), s) for o in range(values) for s in shares])
 
@@ -85,9 +88,9 @@ CASES: list[dict[str, Any]] = [
     {"q": Fraction(9, 10), "epsilon": Fraction(1), "flip": True, "total": 3},
     {"q": Fraction(1, 3), "epsilon": Fraction(1), "flip": False, "total": 7},
     {"q": HALF, "epsilon": Fraction(1), "flip": True, "adjacency": "replace"},
-    {"q": Fraction(4, 5), "epsilon": Fraction(1), "flip": True, "adjacency": "replace", "total": 3},
-    {"q": HALF, "epsilon": Fraction(1), "flip": True, "shares": (0.0, 0.5, 1.0), "cap": 1.0},
-    {"q": Fraction(2, 3), "epsilon": Fraction(1), "flip": False, "shares": (0.0, 1.0), "cap": 2.0},
+    {"q": Fraction(4, 5), "epsilon": Fraction(1), "flip": True, "adjacency": "replace"},
+    {"q": HALF, "epsilon": Fraction(1), "flip": True, "shares": (0.0, 0.5, 1.0), "cap": 2},
+    {"q": Fraction(2, 3), "epsilon": Fraction(1), "flip": False, "shares": (0.0, 1.0), "cap": 4},
     {
         "q": HALF,
         "epsilon": Fraction(1),
@@ -142,11 +145,11 @@ def test_a_total_made_from_the_data_is_seen() -> None:
     assert worst_loss(root(3, q, Fraction(1), total=4), 3, 6) <= 1.0 + TOLERANCE
 
     def continuous(total: Any) -> LogLaw:
-        step = rate(Fraction(1), margin_sensitivity(q, 1, "add-remove", 0))
+        step = rate(Fraction(1), sensitivity(q, 1, "add-remove", "shifted"))
 
         def log_law(column: Column) -> Any:
             points = Points(np.array(column, dtype=np.float64))
-            target = shifted_target(q, len(column), total(column) if callable(total) else total)
+            target = Target.of(q, len(column), "shifted", total(column) if callable(total) else total)
             view = points.view(-math.inf, math.inf)
             law = Law(points, view, -math.inf, math.inf, pq.Uniform(-1e-6, 1.0), target, step, False)
             return np.array([law.log_probability(o) for o in (-5e-7, 0.5)])
@@ -183,7 +186,7 @@ def test_tree_with_split_ties(monkeypatch: pytest.MonkeyPatch) -> None:
         asked = tie_tree.TieTree(plan, (pq.Uniform(-0.5, 2.5),) * 3, flip)
 
         def law(column: Column) -> Any:
-            lattice = Lattice.of(np.array(column, dtype=np.float64), Fraction(1))
+            lattice = Lattice.of(np.array(column, dtype=np.float64), Fraction(1), unit=2)
             outputs = itertools.combinations_with_replacement((0.0, 1.0, 2.0), 3)
             return np.array(
                 [
@@ -201,7 +204,7 @@ def test_tree_with_split_ties(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(  # whole records to both sides
         tie_tree,
         "split_ties",
-        lambda interval, outputs, _: [(*p[:2], 1.0, 1.0) for p in split(interval, outputs, [0.5])],
+        lambda interval, outputs, _, unit: [(*p[:2], 2, 2) for p in split(interval, outputs, [0.5], unit)],
     )
     assert worst_loss(log_law(False), 3, 5) > 1.05
 

@@ -35,8 +35,8 @@ from functools import cached_property, lru_cache
 import numpy as np
 import numpy.typing as npt
 
-from pq.cells import LatticeView
-from pq.column import Array
+from pq.private.columns.cells import LatticeView
+from pq.private.columns.door import Array
 
 MOST = 128  # candidates beyond which no floor is looked for
 FLOORS = 64

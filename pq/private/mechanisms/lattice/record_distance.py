@@ -22,7 +22,7 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
-from pq.column import Array
+from pq.private.columns.door import Array
 
 Whole = npt.NDArray[np.int64]
 
@@ -31,7 +31,7 @@ def record_margins(below: Whole, up_to: Whole, n: int, q: Fraction, least_total:
     """Signed records by which candidates are right, halves of odd numbers; infinite at open ends where both are.
 
     below, up_to: (c,) records below each candidate and up to it, in order; the first and the last candidate are open
-    ends, see `pq.private.mechanisms.margin`. n: number of records. q: in (0, 1). least_total: public, at least 0.
+    ends, see `pq.core.margin`. n: number of records. q: in (0, 1). least_total: public, at least 0.
 
     >>> record_margins(np.array([0, 2, 2]), np.array([2, 2, 4]), 4, Fraction(1, 2), 0)
     array([0.5, 0.5, 0.5])

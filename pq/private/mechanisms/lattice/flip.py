@@ -22,7 +22,7 @@ import math
 import numpy as np
 from scipy import optimize
 
-from pq.column import Array
+from pq.private.columns.door import Array
 
 BLOCK = 2**20  # numbers in a temporary array
 NODES, NODE_WEIGHTS = np.polynomial.legendre.leggauss(32)

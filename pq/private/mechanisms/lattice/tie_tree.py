@@ -2,7 +2,7 @@
 
 Each node draws a `MarginLaw` on its records; an inner node also draws which share of the records at its output goes to
 either side, so that a value that many hold may be cut where the rank lies. What children get is in
-`pq.private.mechanisms.margin`, with the proof: parts of a record sum to at most one on each level, so that a record
+`pq.core.margin`, with the proof: parts of a record sum to at most one on each level, so that a record
 costs at most a convex combination of the budgets of paths, which all sum to epsilon.
 """
 
@@ -13,19 +13,21 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from pq.cells import Lattice
-from pq.column import Array
-from pq.plan import Node, Plan
-from pq.priors import Prior
-from pq.privacy import rate
-from pq.private.mechanisms.lattice import MarginLaw
-from pq.private.mechanisms.margin import margin_sensitivity, shifted_target, split_ties
-from pq.request import Interval
+from pq.core.margin import Part, split_ties
+from pq.core.plan import Plan
+from pq.core.priors import Prior
+from pq.core.scores import Target
+from pq.core.sensitivity import rate, sensitivity
+from pq.core.tree import Node
+from pq.private.columns.cells import Lattice
+from pq.private.columns.door import Array
+from pq.private.mechanisms.lattice.law import LARGEST_CAP, MarginLaw
+from pq.private.mechanisms.tree import LARGEST_TOTAL
 
 SHARES = (0.0, 0.5, 1.0)
 CAP = 2.0  # nats that a margin is worth at most where a tie may be split
 
-Outcome = tuple[float, float]  # an output in units of the step, and the share of its records below it
+Tie = tuple[float, float]  # an output in units of the step, and the share of its records below it
 
 
 @dataclass(frozen=True)
@@ -49,51 +51,55 @@ class TieTree:
         if self.plan.arity != 2 or self.plan.calibration != "sharp":
             raise ValueError("plan must be of arity 2 and sharp")
 
-    def law(self, column: Lattice, node: Node, interval: Interval) -> MarginLaw:
+    def law(self, column: Lattice, node: Node, interval: Part) -> MarginLaw:
         """The law of a node, given the earlier outcomes that bound it."""
         (i,) = node.indices
         view, mechanism = column.view(*interval), self.plan.mechanisms[i]
-        total = self.public_total if node.depth == 1 else None
-        bound = margin_sensitivity(mechanism.relative, node.depth, self.plan.adjacency, total)
-        step, inner = rate(mechanism.epsilon, bound), any(node.children)
+        shifted = self.public_total is not None and node.depth == 1
+        calibration = "shifted" if shifted else "sharp"
+        record_rate = rate(
+            mechanism.epsilon, sensitivity(mechanism.relative, node.depth, self.plan.adjacency, calibration)
+        )
+        total = min(self.public_total or 0, LARGEST_TOTAL) * column.unit
+        cap = math.ceil(min(self.cap / record_rate * column.unit, LARGEST_CAP)) if record_rate > 0.0 else LARGEST_CAP
         return MarginLaw(
             column,
             view,
             *interval[:2],
             self.priors[i],
-            shifted_target(mechanism.relative, view.n, total),
-            step,
+            Target.of(mechanism.relative, view.n, calibration, total),
+            record_rate,
             self.edge,
             self.flip,
-            self.shares if inner else (),
-            self.cap / step if inner and step > 0.0 else math.inf,
+            self.shares if any(node.children) else (),
+            cap,
         )
 
-    def walk(self, column: Lattice, decide: Callable[[int, MarginLaw], Outcome]) -> None:
+    def walk(self, column: Lattice, decide: Callable[[int, MarginLaw], Tie]) -> None:
         """Visit the nodes from the root down; `decide` gives the outcome of a distinct quantile."""
-        pending: list[tuple[Node, Interval]] = [(self.plan.root, (-math.inf, math.inf, 0.0, 0.0))]
+        pending: list[tuple[Node, Part]] = [(self.plan.root, (-math.inf, math.inf, 0, 0))]
         while pending:
             node, interval = pending.pop()
             o, share = decide(node.indices[0], self.law(column, node, interval))
-            parts = split_ties(interval, [o], [share])
+            parts = split_ties(interval, [o], [share], column.unit)
             pending += [(child, part) for child, part in zip(node.children, parts, strict=False) if child is not None]
 
-    def draw(self, column: Lattice, uniforms: Array) -> list[Outcome]:
+    def draw(self, column: Lattice, uniforms: Array) -> list[Tie]:
         """The outcome of each distinct quantile that uniforms (m, 3) in (0, 1) stand for; outputs never cross."""
-        outcomes: list[Outcome] = [(0.0, 0.5)] * len(self.priors)
+        outcomes: list[Tie] = [(0.0, 0.5)] * len(self.priors)
 
-        def decide(i: int, law: MarginLaw) -> Outcome:
+        def decide(i: int, law: MarginLaw) -> Tie:
             outcomes[i] = law.draw(*uniforms[i].tolist())
             return outcomes[i]
 
         self.walk(column, decide)
         return outcomes
 
-    def log_probability(self, column: Lattice, outcomes: list[Outcome]) -> float:
+    def log_probability(self, column: Lattice, outcomes: list[Tie]) -> float:
         """Exact log probability of outcomes; the shares of leaves, which split nothing, are not looked at."""
         terms: list[float] = []
 
-        def decide(i: int, law: MarginLaw) -> Outcome:
+        def decide(i: int, law: MarginLaw) -> Tie:
             o, share = outcomes[i]
             terms.append(law.log_probability(o, share if law.shares else None))
             return outcomes[i]

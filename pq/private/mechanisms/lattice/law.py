@@ -1,12 +1,13 @@
 """Quantiles on the multiples of a public step, by margins: exact laws and samplers (Section 3.1, `eq:gap`).
 
-The utility of a candidate is its margin, which `pq.private.mechanisms.margin` defines and bounds; the law is the
-exponential mechanism's, or permute-and-flip's (`pq.private.mechanisms.flip`). The latter needs finitely many candidates
-in runs of equal mass: a `Uniform` prior of any width, others of up to `FEW` candidates in the node. Elsewhere, by these
+The utility of a candidate is its margin, which `pq.core.margin` defines and bounds; the law is the exponential
+mechanism's, or permute-and-flip's (`pq.private.mechanisms.lattice.flip`). The latter needs finitely many candidates in
+runs of equal mass: a `Uniform` prior of any width, others of up to `FEW` candidates in the node. Elsewhere, by these
 public facts alone, the law is the exponential mechanism's. (With many candidates as good as the best the two agree.)
 
-Time: as in `pq.exponential`, candidates whose ranks are far from the target are bounded, not weighed. Permute-and-flip
-leaves out what weighs less than e^-48 of the best candidate in all, which no uniform of 53 bits can stand for.
+Time: as in `pq.private.mechanisms.independent`, candidates whose ranks are far from the target are bounded, not
+weighed. Permute-and-flip leaves out what weighs less than e^-48 of the best candidate in all, which no uniform of 53
+bits can stand for.
 """
 
 from __future__ import annotations
@@ -20,13 +21,17 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from pq.cells import LATTICE_END, Lattice, LatticeView, from_units, to_units
-from pq.column import Array
-from pq.exponential import LEAST_LOG_MASS, MARKS, REACH, log_sum, pick
-from pq.priors import Prior, Uniform
-from pq.private.mechanisms.flip import choose_class, log_chances
+from pq.core.grid import LATTICE_END, from_units, to_units
+from pq.core.margin import Margins
+from pq.core.priors import Prior, Uniform
+from pq.core.scores import Target, log_sum
+from pq.private.columns.cells import Lattice, LatticeView, Ranks
+from pq.private.columns.door import Array
+from pq.private.mechanisms.independent import LEAST_LOG_MASS, MARKS, REACH, pick
+from pq.private.mechanisms.lattice.flip import choose_class, log_chances
 
 FEW = 2**14  # candidates that permute-and-flip takes one by one
+LARGEST_CAP = 2**60  # parts of a record
 MANY = 2**40  # candidates of equal mass that it takes as a run; a uniform of 53 bits still tells them apart
 
 
@@ -39,8 +44,8 @@ class Runs(NamedTuple):
 
     first: Array
     last: Array
-    below: Array
-    up_to: Array
+    below: Ranks
+    up_to: Ranks
     edges: Array
     whole: bool
 
@@ -52,6 +57,7 @@ class Weighed(NamedTuple):
     share: Array
     size: Array
     log_weight: Array
+    best: float  # nats of the utility that log weights are relative to
 
 
 @lru_cache(maxsize=256)
@@ -88,14 +94,21 @@ def equal_runs(
     return starts, np.atleast_1d(prior.log_mass(lower, upper))
 
 
+def span_within(prior: Prior, step: Fraction, low: float, high: float) -> tuple[float, float]:
+    """The first and the last candidate of an interval, infinite where there is none."""
+    ends = outermost(prior, step)
+    return min(max(ends[0], low), high), min(max(ends[1], low), high)
+
+
 @dataclass(frozen=True)
 class MarginLaw:
     """The law of one quantile at a node, on the multiples of a step.
 
     column, view: the records, those of the node with their weights. low, high: the node's interval, in units of the
-    step. target, rate: rank aimed at, nats per rank. edge: adaptation of the prior, as in `pq.exponential.Law`. flip:
-    ask for permute-and-flip; `flips` says whether it can be. shares: what a tie may be split into, empty at a leaf.
-    cap: ranks beyond which a margin counts no more, once ties are split.
+    step. target: rank aimed at, in parts of a record. record_rate: nats per record. edge: adaptation of the prior, as
+    in `pq.private.mechanisms.independent.Law`. flip: ask for permute-and-flip; `flips` says whether it can be. shares:
+    what a tie may be split into, empty at a leaf. cap: parts of a record beyond which a margin counts no more, once
+    ties are split.
     """
 
     column: Lattice
@@ -103,18 +116,22 @@ class MarginLaw:
     low: float
     high: float
     prior: Prior
-    target: float
-    rate: float
+    target: Target
+    record_rate: float
     edge: bool = False
     flip: bool = True
     shares: tuple[float, ...] = ()
-    cap: float = math.inf
+    cap: int = LARGEST_CAP
+
+    @property
+    def rate(self) -> float:
+        """Nats per part of a record."""
+        return self.record_rate / self.column.unit
 
     @cached_property
     def span(self) -> tuple[float, float]:
         """The first and the last candidate, infinite where there is none."""
-        ends = outermost(self.prior, self.column.step)
-        return min(max(ends[0], self.low), self.high), min(max(ends[1], self.low), self.high)
+        return span_within(self.prior, self.column.step, self.low, self.high)
 
     @cached_property
     def only(self) -> float | None:
@@ -128,7 +145,7 @@ class MarginLaw:
 
     @cached_property
     def _equal(self) -> tuple[Array, Array] | None:
-        if not self.flip or math.isinf(self.rate):
+        if not self.flip or math.isinf(self.record_rate):
             return None
         first, last = self.span
         beyond = (self.edge and first == self.low, self.edge and last == self.high)
@@ -142,8 +159,8 @@ class MarginLaw:
     def runs(self, reach: float) -> Runs:
         """All runs whose ranks are within reach of the target, and perhaps more."""
         values, ranks, (first, last) = self.view.values, self.view.ranks, self.span
-        far_below = int(np.searchsorted(ranks, self.target - reach, side="left"))
-        not_above = int(np.searchsorted(ranks, self.target + reach, side="right"))
+        far_below = int(np.searchsorted(ranks, self.target.whole - reach, side="left"))
+        not_above = int(np.searchsorted(ranks, self.target.whole + 1.0 + reach, side="right"))
         # values[k] holds the ranks from ranks[k] to ranks[k + 1]; the run before it stands for ranks[k]
         start, stop = first, last
         if far_below > 0 and len(values):
@@ -168,25 +185,24 @@ class MarginLaw:
         up_to = ranks[np.searchsorted(values, begin, side="right")]
         return Runs(begin, end, below, up_to, edges, start == first and stop == last)
 
-    def utilities(self, runs: Runs) -> tuple[npt.NDArray[np.intp], Array, Array]:
+    def utilities(self, runs: Runs) -> tuple[npt.NDArray[np.intp], Array, Margins]:
         """Of each run, or run and share of a tie: the index of the run, the share (NaN for any), the utility."""
-        above, under = runs.up_to - self.target, self.target - runs.below
-        first, last = (runs.first == self.span[0]) & (runs.first > -math.inf), runs.last == self.span[1]
-        last &= runs.last < math.inf
-        margin = np.minimum(np.where(last, math.inf, above), np.where(first, math.inf, under))  # open ends
-        index, share = np.arange(len(margin)), np.full(len(margin), math.nan)
-        if self.shares:
-            repeats = np.where(above + under > 0.0, len(self.shares), 1)
-            index = np.repeat(index, repeats)
-            share = np.full(len(index), math.nan)
-            share[np.repeat(repeats, repeats) > 1] = np.tile(self.shares, int(np.sum(repeats > 1)))
-            inside = np.where(np.isnan(share), 0.0, share) * (runs.up_to - runs.below)[index]
-            distance = np.abs(runs.below[index] + inside - self.target)
-            return index, share, np.minimum(margin[index], self.cap - distance)
-        return index, share, margin
+        first = (runs.first == self.span[0]) & (runs.first > -math.inf)
+        last = (runs.last == self.span[1]) & (runs.last < math.inf)
+        margin = Margins.of(runs.below, runs.up_to, first, last, self.target)
+        index, share = np.arange(len(runs.first)), np.full(len(runs.first), math.nan)
+        if not self.shares:
+            return index, share, margin
+        tied = runs.up_to > runs.below
+        index = np.repeat(index, np.where(tied, len(self.shares), 1))
+        share = np.full(len(index), math.nan)
+        share[tied[index]] = np.tile(self.shares, int(np.sum(tied)))
+        held = (runs.up_to - runs.below)[index]
+        inside = np.floor(np.where(np.isnan(share), 0.0, share) * held).astype(np.int64)
+        return index, share, margin.take(index).least(Margins.capped(runs.below[index] + inside, self.cap, self.target))
 
     def weigh(self, runs: Runs) -> Weighed:
-        """Log weights: of each candidate in a class for permute-and-flip, of all in it otherwise."""
+        """Log weights, relative to the best utility: of each candidate in a class for permute-and-flip, else of all."""
         index, share, utility = self.utilities(runs)
         parts = max(len(self.shares), 1)
         split = np.where(np.isnan(share), 1, parts)  # classes that a multiple's mass is shared by
@@ -196,13 +212,15 @@ class MarginLaw:
             log_mass = each[np.searchsorted(starts, runs.first, side="right") - 1][index] - math.log(parts)
         else:
             log_mass = np.atleast_1d(self.prior.log_mass(runs.edges[:-1], runs.edges[1:]))[index] - np.log(split)
-        if math.isinf(self.rate):
-            best = np.max(utility, initial=-math.inf, where=log_mass > -math.inf)
-            return Weighed(index, share, count, np.where(utility == best, log_mass, -math.inf))
-        return Weighed(index, share, count, log_mass + self.rate * utility)
+        best = utility.best(log_mass > -math.inf)
+        if math.isinf(self.record_rate):
+            log_weight = np.where(utility.scores(1e7, best) == 0.0, log_mass, -math.inf)
+            return Weighed(index, share, count, log_weight, 0.0)
+        log_weight = log_mass + utility.scores(self.rate, best)
+        return Weighed(index, share, count, log_weight, self.rate * float(utility.exact(best)))
 
     def _reach(self, nats: float = 0.0) -> float:
-        return 1.0 + (REACH + nats) / self.rate if 0.0 < self.rate < math.inf else math.inf
+        return 1.0 + (REACH + nats) / self.rate if 0.0 < self.record_rate < math.inf else math.inf
 
     def _near(self) -> tuple[Runs, Weighed]:
         """Runs and weights but for candidates that together weigh less than e^-REACH of the best one."""
@@ -213,7 +231,8 @@ class MarginLaw:
         while True:
             runs = self.runs(reach)
             weighed = self.weigh(runs)
-            if runs.whole or most - self.rate * reach <= float(np.max(weighed.log_weight)) - REACH:
+            beyond = most - self.rate * reach - weighed.best
+            if runs.whole or beyond <= float(np.max(weighed.log_weight)) - REACH:
                 return runs, weighed
             reach *= 8.0
 
@@ -243,7 +262,7 @@ class MarginLaw:
         while True:
             runs = self.runs(reach)
             weighed = self.weigh(runs)
-            outside = -self.rate * reach  # no candidate beyond scores more, and their mass is at most one
+            outside = -self.rate * reach - weighed.best  # no candidate beyond scores more; their mass is at most one
             first, last = runs.first[0] > self.span[0], runs.last[-1] < self.span[1]
             bounds = outside if first else -math.inf, outside if last else -math.inf
             index = pick(weighed.log_weight, bounds, uniform)
