@@ -101,7 +101,10 @@ class Margins:
 
     def best(self, possible: Any) -> int:
         """Index of a largest margin among those that are possible, a mask (c,); any if none is."""
-        return Distances(-self.whole, -self.side, self.part).best(possible) if np.any(possible) else 0
+        if not np.any(possible):
+            return 0
+        top = int(np.max(self.whole, where=possible, initial=np.iinfo(np.int64).min))
+        return Distances(top - self.whole, -self.side, self.part).best(possible)
 
 
 def zcdp_cost(epsilon: Fraction, flips: bool) -> Fraction:

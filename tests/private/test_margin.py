@@ -16,6 +16,7 @@ import pq
 from pq.core.request import Request
 from pq.core.scores import Target
 from pq.private import prepare as prepared
+from pq.private.columns.cells import Lattice
 from pq.private.mechanisms.lattice import Margin, law, tie_tree
 from pq.private.prepare import prepare
 
@@ -123,6 +124,18 @@ def test_bad_public_arguments() -> None:
         pq.release(None, [0.5], arity=3, **ON_GRID)
 
 
+def test_losses_of_many_records_have_all_their_digits() -> None:
+    """With 2^45 records at either end and one between them, far outputs have as many nats; a loss is still exact."""
+    many = 2**45
+    for levels, prior in (([0.5], pq.Uniform(-0.5, 2.5)), ([0.9], pq.Normal(1, 2))):
+        known = ON_GRID | {"priors": prior}
+        one, other = pq.Counts([0, 1, 2], [many, 1, many]), pq.Counts([0, 1, 2], [many, 1, many + 1])
+        losses = [pq.privacy_loss(one, other, [o], levels, **known) for o in (0.0, 1.0, 2.0)]
+        assert max(map(abs, losses)) <= 1.0 + ROUNDING
+        if levels == [0.9]:  # the margins of 0 and 1 fall by 0.9, that of 2, the best one, rises by 0.1
+            assert np.allclose(losses, [5 / 9, 5 / 9, 0.0], rtol=0.0, atol=1e-9)
+
+
 def test_cost() -> None:
     """epsilon^2 / 2 where it may flip, else epsilon^2 / 8; ten records of one person cost what one does at epsilon."""
 
@@ -140,7 +153,9 @@ def test_cost() -> None:
 def test_what_says_whether_it_flips_is_the_law() -> None:
     for prior in (pq.Uniform(0, 9), pq.Normal(0, 1e6), pq.Laplace(0, 1), pq.Uniform(0.6, 1.4)):
         maker = Margin(Request.of([0.5], **(ON_GRID | {"priors": prior})))
-        root = maker.ties.law(maker.column(np.array([1.0]), None), maker.ties.plan.root, (-math.inf, math.inf, 0, 0))
+        column = maker.column(np.array([1.0]), None)
+        assert isinstance(column, Lattice)
+        root = maker.ties.law(column, maker.ties.plan.root, (-math.inf, math.inf, 0, 0))
         assert isinstance(root, law.MarginLaw)
         assert maker.rho == (Fraction(1, 2) if root.flips and root.only is None else Fraction(1, 8))
 
@@ -185,12 +200,13 @@ def test_the_target_that_a_public_total_gives() -> None:
 
 def test_where_the_tree_does_not_use_a_public_total() -> None:
     x = [1.0] * 30 + [2.0] * 7
-    for levels, options in (
+    cases: tuple[tuple[list[float], dict[str, Any]], ...] = (
         ([0.25, 0.5, 0.75], {}),
         ([0.9], {"adjacency": "replace"}),
         ([0.9], {"calibration": "paper"}),
-    ):
-        known = {"epsilon": 1, "priors": pq.Uniform(0, 4), "mechanism": "tree", **options}
+    )
+    for levels, options in cases:
+        known: dict[str, Any] = {"epsilon": 1, "priors": pq.Uniform(0, 4), "mechanism": "tree", **options}
         with_total, without = (pq.release(x, levels, rng=2, public_total=total, **known) for total in (50, None))
         assert np.array_equal(with_total.values, without.values)
     one = pq.release(x, [0.9], epsilon=1, priors=pq.Uniform(0, 4), mechanism="tree", public_total=37, rng=2)

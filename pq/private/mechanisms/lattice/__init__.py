@@ -80,7 +80,7 @@ class Margin(Mechanism, name="margin"):
         off = np.abs(self._values(column, ties) - outcome.values)
         if np.any(off > OFF_GRID * float(column.step)):
             return Fraction(0), -math.inf
-        return Fraction(0), self.ties.log_probability(column, ties)
+        return self.ties.log_parts(column, ties)
 
 
 def shares_of(outcome: Outcome) -> list[float]:

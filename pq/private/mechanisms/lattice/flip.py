@@ -62,10 +62,16 @@ def choose_class(log_weight: Array, count: Array, level_uniform: float, uniform:
 def log_chances(log_weight: Array, count: Array) -> Array:
     """Exact log probability, for each class, that one certain candidate of it wins; arguments as in `choose_class`.
 
-    The integrand is a polynomial in x: Gauss-Legendre on panels that double from where the product begins to fall.
-
     >>> np.exp(log_chances(np.array([0.0, -1.0]), np.ones(2))).round(6)  # half of e^-1, and the rest
     array([0.81606, 0.18394])
+    """
+    return np.asarray(log_weight - np.max(log_weight) + log_factors(log_weight, count))
+
+
+def log_factors(log_weight: Array, count: Array) -> Array:
+    """What `log_chances` has beside the log weights, relative to the largest: between -log of all counts and zero.
+
+    The integrand is a polynomial in x: Gauss-Legendre on panels that double from where the product begins to fall.
     """
     log_p = log_weight - np.max(log_weight)
     total = float(np.dot(count, np.exp(log_p)))
@@ -80,4 +86,4 @@ def log_chances(log_weight: Array, count: Array) -> Array:
             weight = NODE_WEIGHTS[i : i + block] * (upper - lower) / 2.0
             terms = (left @ count + np.log(weight))[:, None] - left
             logs = np.logaddexp(logs, np.logaddexp.reduce(terms, axis=0))
-    return np.asarray(log_p + logs)
+    return np.asarray(logs)

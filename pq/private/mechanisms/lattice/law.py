@@ -28,7 +28,7 @@ from pq.core.scores import Target, log_sum
 from pq.private.columns.cells import Lattice, LatticeView, Ranks
 from pq.private.columns.door import Array
 from pq.private.mechanisms.independent import LEAST_LOG_MASS, MARKS, REACH, pick
-from pq.private.mechanisms.lattice.flip import choose_class, log_chances
+from pq.private.mechanisms.lattice.flip import choose_class, log_factors
 
 FEW = 2**14  # candidates that permute-and-flip takes one by one
 LARGEST_CAP = 2**60  # parts of a record
@@ -51,13 +51,19 @@ class Runs(NamedTuple):
 
 
 class Weighed(NamedTuple):
-    """Classes of candidates of one weight: the run and the share of each, its size, the log weight of all or each."""
+    """Classes of candidates of one weight, (c,): run, share and size of each, the log mass and weight of all or each.
+
+    utility: of each class; log weights are relative to the one of index `best`, which is worth `top` nats.
+    """
 
     run: npt.NDArray[np.intp]
     share: Array
     size: Array
+    log_mass: Array
     log_weight: Array
-    best: float  # nats of the utility that log weights are relative to
+    utility: Margins
+    best: int
+    top: float
 
 
 @lru_cache(maxsize=256)
@@ -215,9 +221,9 @@ class MarginLaw:
         best = utility.best(log_mass > -math.inf)
         if math.isinf(self.record_rate):
             log_weight = np.where(utility.scores(1e7, best) == 0.0, log_mass, -math.inf)
-            return Weighed(index, share, count, log_weight, 0.0)
-        log_weight = log_mass + utility.scores(self.rate, best)
-        return Weighed(index, share, count, log_weight, self.rate * float(utility.exact(best)))
+            return Weighed(index, share, count, log_mass, log_weight, utility, best, 0.0)
+        log_weight, top = log_mass + utility.scores(self.rate, best), self.rate * float(utility.exact(best))
+        return Weighed(index, share, count, log_mass, log_weight, utility, best, top)
 
     def _reach(self, nats: float = 0.0) -> float:
         return 1.0 + (REACH + nats) / self.rate if 0.0 < self.record_rate < math.inf else math.inf
@@ -231,7 +237,7 @@ class MarginLaw:
         while True:
             runs = self.runs(reach)
             weighed = self.weigh(runs)
-            beyond = most - self.rate * reach - weighed.best
+            beyond = most - self.rate * reach - weighed.top
             if runs.whole or beyond <= float(np.max(weighed.log_weight)) - REACH:
                 return runs, weighed
             reach *= 8.0
@@ -262,7 +268,7 @@ class MarginLaw:
         while True:
             runs = self.runs(reach)
             weighed = self.weigh(runs)
-            outside = -self.rate * reach - weighed.best  # no candidate beyond scores more; their mass is at most one
+            outside = -self.rate * reach - weighed.top  # no candidate beyond scores more; their mass is at most one
             first, last = runs.first[0] > self.span[0], runs.last[-1] < self.span[1]
             bounds = outside if first else -math.inf, outside if last else -math.inf
             index = pick(weighed.log_weight, bounds, uniform)
@@ -292,34 +298,48 @@ class MarginLaw:
 
     @cached_property
     def _whole(self) -> tuple[Runs, Weighed, Array]:
-        """All runs and classes, and the log probability of each class, by permute-and-flip of one candidate in it."""
+        """All runs and classes, and what their log probabilities have beside the log masses and scores."""
         runs = self.runs(math.inf)
         weighed = self.weigh(runs)
         if self._equal is not None:
-            return runs, weighed, log_chances(weighed.log_weight, weighed.size)
-        return runs, weighed, weighed.log_weight - log_sum(weighed.log_weight)
+            factors = log_factors(weighed.log_weight, weighed.size)
+            return runs, weighed, factors - float(np.max(weighed.log_weight))
+        return runs, weighed, np.full(len(weighed.run), -log_sum(weighed.log_weight))
 
     def log_probability(self, o: float, share: float | None = None) -> float:
         """Exact log probability of an output in units of the step, with the share of a tie where ties are split."""
+        far, rest = self.log_parts(o, share)
+        return rest - float(far)
+
+    def log_parts(self, o: float, share: float | None = None) -> tuple[Fraction, float]:
+        """`log_probability` as minus an exact number of nats plus a float; see `pq.private.mechanisms.independent`."""
+        nothing, parts = Fraction(0), max(len(self.shares), 1)
         if not self.span[0] <= o <= self.span[1] or (share is not None) != bool(self.shares):
-            return -math.inf
-        parts = max(len(self.shares), 1)
+            return nothing, -math.inf
         if share is not None and share not in self.shares:
-            return -math.inf
+            return nothing, -math.inf
         if self.only is not None:
-            return -math.log(parts) if o == self.only else -math.inf
-        runs, weighed, logs = self._whole
+            return nothing, -math.log(parts) if o == self.only else -math.inf
+        runs, weighed, rests = self._whole
         run = int(np.searchsorted(runs.first, o, side="right")) - 1
         mine = np.flatnonzero((weighed.run == run) & (np.isnan(weighed.share) | (weighed.share == share)))
         k = int(mine[0])
+        if math.isinf(self.record_rate):
+            far, rest = nothing, float(weighed.log_weight[k] + rests[k])
+        else:
+            far = Fraction(self.rate) * (weighed.utility.exact(weighed.best) - weighed.utility.exact(k))
+            rest = float(weighed.log_mass[k] + rests[k])
+        return far, rest + self._log_part(o, run, k)
+
+    def _log_part(self, o: float, run: int, k: int) -> float:
+        """Log of the part of a class that one output, with one share, is."""
+        runs, weighed, _ = self._whole
         if self._equal is not None:
-            return float(logs[k])
-        score = float(logs[k])
-        if math.isnan(weighed.share[k]):
-            score -= math.log(parts)
+            return 0.0
+        split = -math.log(max(len(self.shares), 1)) if math.isnan(weighed.share[k]) else 0.0
         if runs.first[run] == runs.last[run]:
-            return score
+            return split
         edges = from_units(np.array([o - 0.5, o + 0.5]), self.column.step)
         lower, upper = max(edges[0], runs.edges[run]), min(edges[1], runs.edges[run + 1])
         part = self.prior.log_mass(lower, upper) - self.prior.log_mass(runs.edges[run], runs.edges[run + 1])
-        return score + float(part)
+        return split + float(part)

@@ -12,6 +12,7 @@ import itertools
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from fractions import Fraction
 
 from pq.core.margin import Part, split_ties
 from pq.core.plan import Plan
@@ -97,15 +98,20 @@ class TieTree:
 
     def log_probability(self, column: Lattice, outcomes: list[Tie]) -> float:
         """Exact log probability of outcomes; the shares of leaves, which split nothing, are not looked at."""
-        terms: list[float] = []
+        far, rest = self.log_parts(column, outcomes)
+        return rest - float(far)
+
+    def log_parts(self, column: Lattice, outcomes: list[Tie]) -> tuple[Fraction, float]:
+        """`log_probability` as minus an exact number of nats plus a float."""
+        terms: list[tuple[Fraction, float]] = []
 
         def decide(i: int, law: MarginLaw) -> Tie:
             o, share = outcomes[i]
-            terms.append(law.log_probability(o, share if law.shares else None))
+            terms.append(law.log_parts(o, share if law.shares else None))
             return outcomes[i]
 
         ordered = all(one[0] <= other[0] for one, other in itertools.pairwise(outcomes))
         if not ordered:
-            return -math.inf
+            return Fraction(0), -math.inf
         self.walk(column, decide)
-        return math.fsum(terms)
+        return sum((far for far, _ in terms), Fraction(0)), math.fsum(rest for _, rest in terms)
