@@ -16,11 +16,11 @@ PEERS_READY := $(PEERS)/.pq-ready
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup run test lint types unit checks nbval notebooks digits lab bench bench-peers data-check format lock clean
+.PHONY: help system setup run test test-long lint types unit checks nbval notebooks digits lab bench bench-peers data-check format lock clean
 
 # Small matrices only: more threads would just fight over the cores with the test workers.
-lint types unit checks nbval notebooks digits: export OMP_NUM_THREADS = 1
-lint types unit checks nbval notebooks digits: export OPENBLAS_NUM_THREADS = 1
+lint types unit checks nbval notebooks digits test-long: export OMP_NUM_THREADS = 1
+lint types unit checks nbval notebooks digits test-long: export OPENBLAS_NUM_THREADS = 1
 
 # Kernels start without the user's IPython profile and show figures inline, whatever the shell says.
 nbval: export MPLBACKEND =
@@ -28,6 +28,14 @@ nbval: export IPYTHONDIR = $(abspath $(VENV))/ipython
 
 help: ## list the targets (default)
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
+
+# Asked for by what cannot come from the lock. Never fails: what is missing is left out, aloud.
+system: ## install a browser for the tests that look at pages, where root and apt are there
+	@if command -v chromium >/dev/null && command -v chromedriver >/dev/null; then echo "A browser is there"; \
+	elif [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+	  { apt-get update -qq && apt-get install -y -qq chromium chromium-driver; } || \
+	    echo "make: NO BROWSER: apt-get failed; tests that look at pages are LEFT OUT" >&2; \
+	else echo "make: NO BROWSER: install chromium and chromedriver; tests that look at pages are LEFT OUT" >&2; fi
 
 # Copes with a $(VENV) that somebody made by other means: it is kept if its Python runs, and brought to the locked versions.
 $(READY): requirements.lock pyproject.toml
@@ -43,7 +51,7 @@ $(READY): requirements.lock pyproject.toml
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	@echo "Compiling the inner loops, half a minute"
-	@$(BIN)/python -m pq.private.fast
+	@$(BIN)/python -m pq.private
 	@touch $@
 
 setup: $(READY) ## make the environment in .venv from requirements.lock
@@ -58,6 +66,11 @@ test: ## everything that CI runs: lint, types, tests, doctests, proof checks, no
 	$(BIN)/python -m pytest -n $(WORKERS) proofs_checks
 	@$(MAKE) --no-print-directory nbval
 
+test-long: $(READY) ## hours: thorough properties, killed ledgers, a million odd inputs, pages under shaking
+	HYPOTHESIS_PROFILE=thorough PQ_LONG=1 PQ_DIGITS=all $(BIN)/python -m pytest -n $(WORKERS) tests pq pqlab proofs_checks
+	PYTHONPATH=.:tests:tests/private $(BIN)/python tests/private/fuzz.py --count 1000000
+	@$(MAKE) --no-print-directory digits
+
 lint: $(READY) ## ruff: rules and format; the rings; declared dependencies
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -68,7 +81,7 @@ types: $(READY) ## mypy on the package
 	$(BIN)/mypy
 
 unit: $(READY) ## tests of the software and the doctests
-	$(BIN)/python -m pytest -n $(WORKERS) tests pq
+	$(BIN)/python -m pytest -n $(WORKERS) tests pq pqlab
 
 checks: $(READY) ## check the paper's statements one by one and print a report
 	$(BIN)/python -m proofs_checks

@@ -2,7 +2,7 @@
 
 import sys
 
-from proofs_checks.report import main
+from proofs_checks.engine.report import main
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
-import importlib
 import inspect
 import re
+import tomllib
+from fractions import Fraction
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from proofs_checks.report import GRADES, VERDICTS, checks_of, find_check, load_claims, load_mutants, survivors
+from pq import bounds
+from proofs_checks.engine.claims import GRADES, VERDICTS, load_claims, load_rows
+from proofs_checks.engine.registry import FOLDER, SECTIONS, Check, all_checks, check, name_of
+from proofs_checks.engine.report import outcome_of
+from proofs_checks.engine.watch import watched
+from proofs_checks.tools.exact import Grid
 
 CLAIMS = load_claims()
-CHECKS = checks_of(CLAIMS)
+ROWS = load_rows()
+CHECKS = all_checks()
+HALF = Fraction(1, 2)
 NOTEBOOKS = Path(__file__).parent.parent / "notebooks"
 KEYS = {
     "title",
@@ -22,8 +29,6 @@ KEYS = {
     "corrected",
     "verdict",
     "grade",
-    "code",
-    "checks",
     "notebook",
     "counterexample",
     "note",
@@ -107,7 +112,7 @@ def test_rows_that_are_referred_to_exist() -> None:
 @pytest.mark.parametrize("label", CLAIMS)
 def test_row_is_whole(label: str) -> None:
     claim = CLAIMS[label]
-    assert set(claim) <= KEYS, set(claim) - KEYS
+    assert set(ROWS[label]) <= KEYS, set(ROWS[label]) - KEYS
     assert {"title", "section", "paper", "verdict", "grade"} <= set(claim)
     assert claim["verdict"] in VERDICTS
     assert claim["grade"] in GRADES
@@ -121,31 +126,12 @@ def test_row_is_whole(label: str) -> None:
         assert claim["grade"] in ("proved", "high precision"), "a counterexample is exact, or nearly"
     if claim["verdict"] == "not decided":
         assert claim.get("note"), "what is missing?"
-    if label in STATEMENTS:
-        assert claim.get("code"), "what implements it?"
 
 
-@pytest.mark.parametrize("label", [label for label in CLAIMS if CLAIMS[label].get("code")])
-def test_code_exists_and_cites_its_label(label: str) -> None:
-    sources = [source_of(name) for name in CLAIMS[label]["code"]]
-    if label in STATEMENTS:
-        assert any(label in source for source in sources), f"none of {CLAIMS[label]['code']} cites {label}"
-
-
-def source_of(dotted: str) -> str:
-    """The source of a module, class, function or method; a table's is its module's."""
-    parts = dotted.split(".")
-    for cut in range(len(parts), 0, -1):
-        try:
-            found: Any = importlib.import_module(".".join(parts[:cut]))
-        except ModuleNotFoundError:
-            continue
-        module = found
-        for name in parts[cut:]:
-            found = getattr(found, name)
-        described = inspect.ismodule(found) or inspect.isclass(found) or inspect.isfunction(found)
-        return inspect.getsource(found if described else module)
-    raise AssertionError(f"{dotted} does not import")
+@pytest.mark.parametrize("label", STATEMENTS)
+def test_code_cites_its_label(label: str) -> None:
+    codes = [code for check in CHECKS.values() if label in check.labels for code in check.code]
+    assert any(label in inspect.getsource(code) for code in codes), f"none of {list(map(name_of, codes))} cites {label}"
 
 
 @pytest.mark.parametrize("label", [label for label in CLAIMS if CLAIMS[label].get("notebook")])
@@ -159,14 +145,54 @@ def test_notebook_anchor_exists(label: str) -> None:
     assert not anchor or f"({anchor})=" in text or anchor in slugs
 
 
-def test_mutants_belong_to_checks_of_the_registry() -> None:
-    assert not set(load_mutants()) - set(CHECKS)
-
-
 @pytest.mark.parametrize("key", CHECKS)
 def test_check_passes_and_rejects_its_mutants(key: str) -> None:
-    line = find_check(key)()
+    line, missing = watched(CHECKS[key])
+    assert not missing, f"{key} never calls {missing}"
     assert isinstance(line, str)
     assert line
-    assert load_mutants().get(key), f"{key} has no mutants"
-    assert not survivors(key)
+    assert not CHECKS[key].survivors()
+
+
+def test_a_check_that_never_calls_its_code_is_refused() -> None:
+    idle = Check(lambda subject=0: "fine", ("lem:quantile",), (bounds.lem_quantile,), (1,))
+    outcome = outcome_of(idle)
+    assert not outcome.passed
+    assert outcome.line == "never calls pq.core.bounds.quantiles.lem_quantile"
+    busy = Check(lambda subject=0: str(bounds.lem_quantile(-1.0, 1.0, 0.5)), ("lem:quantile",), idle.code, (1,))
+    assert watched(busy)[1] == []
+
+
+def test_a_method_of_a_class_is_a_call_of_the_class() -> None:
+    use = Check(lambda subject=0: str(Grid(3).below(HALF)), ("alg:quantiles",), (Grid,), (1,))
+    assert watched(use) == ("0", [])
+
+
+@pytest.mark.parametrize(
+    ("labels", "rejects"), [((), [1]), (("lem:quantile",), [])], ids=["serves no row", "rejects nothing"]
+)
+def test_a_check_needs_a_row_and_a_mutant(labels: tuple[str, ...], rejects: list[int]) -> None:
+    with pytest.raises(ValueError, match="needs a row, a mutant"):
+        check(*labels, rejects=rejects)(lambda subject=0: "fine")
+
+
+def test_a_mutant_that_breaks_the_check_otherwise_is_not_rejected() -> None:
+    def divide(subject: int = 1) -> str:
+        assert 1 / subject > 0
+        return "fine"
+
+    assert Check(divide, ("lem:quantile",), (), (0, -1)).survivors() == [0]
+
+
+def test_a_failing_check_is_reported_with_its_reason() -> None:
+    def fail(subject: int = 1) -> str:
+        raise AssertionError("two is not three")
+
+    outcome = outcome_of(Check(fail, ("lem:quantile",), (), (1,)))
+    assert not outcome.passed
+    assert outcome.line == "AssertionError: two is not three"
+
+
+def test_every_section_has_rows_and_every_row_belongs_to_one() -> None:
+    assert len(SECTIONS) == 10
+    assert sum(len(tomllib.loads((FOLDER / name / "claims.toml").read_text())) for name in SECTIONS) == len(ROWS)

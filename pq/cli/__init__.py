@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 import difflib
+import io
+import sys
 from collections.abc import Iterable
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points, version
@@ -80,17 +82,20 @@ def nearest(word: str, known: Iterable[str]) -> str:
 
 def fresh_folder(base: Path, name: str) -> Path:
     """Make and return `base/name-001`, or the first number after all that are there."""
-    base.mkdir(parents=True, exist_ok=True)
-    taken = [path.name[len(name) + 1 :] for path in base.iterdir() if path.name.startswith(f"{name}-")]
-    number = 1 + max((int(rest) for rest in taken if rest.isdecimal()), default=0)
-    while True:
-        folder = base / f"{name}-{number:03d}"
-        try:
-            folder.mkdir()
-        except FileExistsError:  # another run was quicker
-            number += 1
-        else:
-            return folder
+    try:
+        base.mkdir(parents=True, exist_ok=True)
+        taken = [path.name[len(name) + 1 :] for path in base.iterdir() if path.name.startswith(f"{name}-")]
+        number = 1 + max((int(rest) for rest in taken if rest.isdecimal()), default=0)
+        while True:
+            folder = base / f"{name}-{number:03d}"
+            try:
+                folder.mkdir()
+            except FileExistsError:  # another run was quicker
+                number += 1
+            else:
+                return folder
+    except OSError as error:
+        raise click.ClickException(f"{base} cannot be written: {error.strerror}") from None
 
 
 def refuse(message: Any) -> click.UsageError:
@@ -105,3 +110,6 @@ def main() -> None:
 
     Every release spends the epsilon that it is given; two releases of the same people's data spend the sum.
     """
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a letter that the terminal does not know becomes a question mark

@@ -13,7 +13,7 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
-from pq.core.bounds.learning import pubpri_step_sizes
+from pq.core.bounds.applications import pubpri_step_sizes
 from pq.core.exact import quantile_fractions
 from pq.core.learners import COCOB, OGD, Averaged
 from pq.core.learners.gradient import steady

@@ -22,21 +22,33 @@ Claim = dict[str, Any]
 
 
 def load_claims() -> dict[str, Claim]:
-    """The table of claims, keyed by the paper's label, from the project's folder.
+    """The rows of every section, keyed by the paper's label, from the project's folder.
 
     Raises:
-        click.ClickException: the folder is not found from here, or the table cannot be read.
+        click.ClickException: the folder is not found from here, or a table cannot be read.
     """
     root = project_folder()
-    place = None if root is None else root / "proofs_checks" / "claims.toml"
-    if place is None:
-        raise click.ClickException(
-            "proofs_checks/claims.toml is not beside the package; install pq from a checkout of the project"
-        )
+    places = [] if root is None else sorted((root / "proofs_checks").glob("section_*/claims.toml"))
+    if not places:
+        raise click.ClickException("proofs_checks is not beside the package; install pq from a checkout of the project")
+    table: dict[str, Claim] = {}
+    for place in places:
+        try:
+            table |= tomllib.loads(place.read_text(encoding="utf-8"))
+        except tomllib.TOMLDecodeError as error:
+            raise click.ClickException(f"{_short(place)} is not valid TOML: {error}") from None
+    return table
+
+
+def evidence(label: str) -> Claim:
+    """The checks of a row and the code that they call, where the checks can be imported."""
     try:
-        return tomllib.loads(place.read_text(encoding="utf-8"))
-    except tomllib.TOMLDecodeError as error:
-        raise click.ClickException(f"{_short(place)} is not valid TOML: {error}") from None
+        from proofs_checks.engine.registry import checks_of, name_of
+    except ImportError:
+        return {}
+    found = checks_of(label)
+    names = dict.fromkeys(name_of(code) for check in found for code in check.code)
+    return {"code": list(names), "checks": [check.key for check in found]}
 
 
 @click.command()
@@ -50,7 +62,7 @@ def claims(label: str | None, verdict: str | None, grade: str | None, search: st
     if label is not None:
         if label not in table:
             raise refuse(f"no statement has the label {label!r}; `pq claims` lists them")
-        click.echo(_in_full(label, table[label]))
+        click.echo(_in_full(label, table[label] | evidence(label)))
         return
     chosen = {name: claim for name, claim in table.items() if _matches(name, claim, verdict, grade, search)}
     if not chosen:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import difflib
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,7 @@ from pqlab.pages.parameters import ParameterError, code_for, parse_all
 
 
 @click.command()
-@click.argument("notebook")
+@click.argument("notebook", required=False)
 @click.option(
     "-p",
     "given",
@@ -40,12 +41,21 @@ from pqlab.pages.parameters import ParameterError, code_for, parse_all
     "-o", "--output", type=click.Path(file_okay=False, path_type=Path), default=Path("runs"), show_default=True,
     help="Folder that receives a new folder for each run.",
 )  # fmt: skip
-def run(notebook: str, given: tuple[tuple[str, str], ...], profile: str | None, output: Path) -> None:
+@click.option("--list", "listed", is_flag=True, help="List the project's pages and their parameters, and run none.")
+def run(
+    notebook: str | None, given: tuple[tuple[str, str], ...], profile: str | None, output: Path, listed: bool
+) -> None:
     """Run NOTEBOOK, a path or a bare name such as 03_many_quantiles, with other parameters.
 
     A name that the notebook does not declare, and a value of another type than its default, is refused before anything
     runs. The executed notebook and its figures go to a new folder; earlier runs are kept.
     """
+    if listed:
+        for line in overview(pages()):
+            click.echo(line)
+        return
+    if notebook is None:
+        raise refuse("NOTEBOOK is missing; `pq run --list` lists the project's pages")
     if profile is not None:
         given = (*given, ("profile", profile))
     try:
@@ -58,10 +68,12 @@ def run(notebook: str, given: tuple[tuple[str, str], ...], profile: str | None, 
     target = folder / f"{source.stem}.ipynb"
     try:
         done = execute_with(page, values, target)
+        figures = save_figures(done, folder)
     except NotebookError as error:
         click.echo(f"{error}\n\nnotebook up to the failure: {target}", err=True)
         raise SystemExit(1) from None
-    figures = save_figures(done, folder)
+    except OSError as error:
+        raise click.ClickException(f"{folder} cannot be written: {error.strerror}") from None
     for text in results(done):
         click.echo(text)
     for figure in figures:
@@ -82,14 +94,29 @@ def find(name: str) -> Path:
         if Path(name).is_file():
             return Path(name)
         raise NotebookError("no such file")
-    root = project_folder()
-    pages = {} if root is None else {path.stem: path for path in sorted((root / "notebooks").glob("[0-9][0-9]*_*.md"))}
-    if name in pages:
-        return pages[name]
-    near = difflib.get_close_matches(name, pages, n=1)
+    known = pages()
+    if name in known:
+        return known[name]
+    near = difflib.get_close_matches(name, known, n=1)
     raise NotebookError(
-        f"no such notebook; did you mean {near[0]}?" if near else f"no such notebook; there are: {', '.join(pages)}"
+        f"no such notebook; did you mean {near[0]}?" if near else f"no such notebook; there are: {', '.join(known)}"
     )
+
+
+def pages() -> dict[str, Path]:
+    """The project's pages by name, in their order."""
+    root = project_folder()
+    return {} if root is None else {path.stem: path for path in sorted((root / "notebooks").glob("[0-9][0-9]*_*.md"))}
+
+
+def overview(known: dict[str, Path]) -> list[str]:
+    """A line for each page, with its title and the parameters that it declares."""
+    lines = []
+    for name, path in known.items():
+        page = load(path)
+        title = next(cell.source for cell in page.cells if cell.cell_type == "markdown").splitlines()[0].lstrip("# ")
+        lines.append(f"{name}: {title} ({', '.join(read_parameters(page)) or 'no parameters'})")
+    return lines
 
 
 def with_values(notebook: Notebook, values: dict[str, Any]) -> Notebook:
@@ -107,16 +134,17 @@ def with_values(notebook: Notebook, values: dict[str, Any]) -> Notebook:
 
 
 def execute_with(notebook: Notebook, values: dict[str, Any], target: Path) -> Notebook:
-    """Execute the notebook with the values into `target`, showing progress; works in the folder of `target`.
+    """Execute the notebook with the values into `target`, in its folder, showing progress to who looks on.
 
     The values are set by a cell of our own making, since papermill turns a tuple into text.
 
     Raises:
-        NotebookError: a cell failed; what ran until then is in `target`.
+        NotebookError: a cell failed or the kernel died; what ran until then is in `target`.
     """
     import papermill
+    from nbclient.exceptions import DeadKernelError
 
-    from pqlab.pages.build import QUIET_KERNEL, clean_kernel_environment
+    from pqlab.pages.build import DEAD_KERNEL, QUIET_KERNEL, clean_kernel_environment
 
     try:
         with clean_kernel_environment():
@@ -124,12 +152,14 @@ def execute_with(notebook: Notebook, values: dict[str, Any], target: Path) -> No
                 with_values(notebook, values),
                 target.resolve(),
                 kernel_name=KERNEL["name"],
-                progress_bar=True,
+                progress_bar=sys.stderr.isatty(),
                 cwd=target.parent.resolve(),
                 extra_arguments=list(QUIET_KERNEL),
             )
     except papermill.PapermillExecutionError as error:
         raise NotebookError(str(error)) from None
+    except DeadKernelError:
+        raise NotebookError(DEAD_KERNEL) from None
 
 
 def save_figures(notebook: Notebook, folder: Path) -> list[Path]:

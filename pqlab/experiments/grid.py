@@ -103,7 +103,9 @@ def run(
         raise ValueError("units must differ from each other")
     _clear(folder)
     missing = {file: unit for file, unit in files.items() if not file.exists()}
-    with tqdm(total=len(files), initial=len(files) - len(missing), disable=not progress, unit="unit") as bar:
+    with tqdm(
+        total=len(files), initial=len(files) - len(missing), disable=None if progress else True, unit="unit"
+    ) as bar:
         for file, rows in _finished(missing, seed, workers):
             write_whole(file, rows.write_parquet)
             bar.update()

@@ -250,7 +250,7 @@ def cells(
 
 def run(grid: Sequence[Cell], *, n: int = 100, m: int = 9, seed: int = 0, progress: bool = False) -> list[Row]:
     """The table of a grid, one row a cell; see `run_cell`. progress: show a bar on stderr."""
-    bar = tqdm(grid, disable=not progress, unit="release", miniters=max(1, math.ceil(len(grid) / 200)))
+    bar = tqdm(grid, disable=None if progress else True, unit="release", miniters=max(1, math.ceil(len(grid) / 200)))
     return [run_cell(cell, n=n, m=m, seed=seed) for cell in bar]
 
 

@@ -183,7 +183,7 @@ def run_cells(
         for some in ([[epsilon] for epsilon in epsilons] if method == "dp" else [list(epsilons)])
     ]
     places = stream(cell.seed, "places", cell.task, cell.first_trial)
-    for t in tqdm(range(days), disable=not progress, unit="day", desc=cell.task):
+    for t in tqdm(range(days), disable=None if progress else True, unit="day", desc=cell.task):
         day = Day([sequence.datasets[t] for sequence in data], task, places)
         features = data[0].features[t][None] if task.shared else np.array([s.features[t] for s in data])
         for group in groups:

@@ -208,5 +208,5 @@ def run(grid: Sequence[Cell], *, n: int = 1000, seed: int = 0, progress: bool = 
     >>> len(rows), sorted(rows[0])[:5]
     (12, ['arity', 'calibration', 'data', 'epsilon', 'grid'])
     """
-    bar = tqdm(grid, disable=not progress, unit="release", miniters=max(1, math.ceil(len(grid) / 200)))
+    bar = tqdm(grid, disable=None if progress else True, unit="release", miniters=max(1, math.ceil(len(grid) / 200)))
     return [run_cell(cell, n=n, seed=seed) for cell in bar]

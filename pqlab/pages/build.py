@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import sys
 import tempfile
 from base64 import b64decode, b64encode
 from collections.abc import Iterator
@@ -12,7 +14,7 @@ from typing import Any
 
 import nbformat
 from nbclient import NotebookClient
-from nbclient.exceptions import CellExecutionError
+from nbclient.exceptions import CellExecutionError, DeadKernelError
 
 from pqlab.pages.notebook import (
     KERNEL,
@@ -30,6 +32,7 @@ from pqlab.pages.notebook import (
 CELL_SECONDS = 600
 # The kernel listens on this machine only, for one run; its remark that it does so unencrypted helps nobody.
 QUIET_KERNEL = ("--log-level=ERROR",)
+DEAD_KERNEL = "the kernel ended before the page did: it was killed, or ran out of memory"
 _TEXT_CHUNKS = {b"tEXt", b"zTXt", b"iTXt", b"tIME", b"eXIf"}
 
 
@@ -57,6 +60,8 @@ def execute(notebook: Notebook) -> Notebook:
             client.execute()
         except CellExecutionError as error:
             raise NotebookError(str(error)) from None
+        except DeadKernelError:
+            raise NotebookError(DEAD_KERNEL) from None
     page.metadata = nbformat.from_dict({"kernelspec": dict(KERNEL), "language_info": {"name": "python"}})
     for cell in code_cells(page):
         cell.metadata.pop("execution", None)
@@ -91,13 +96,16 @@ def build(source: Path) -> Path:
 
 @contextmanager
 def clean_kernel_environment() -> Iterator[None]:
-    """Start kernels without the user's IPython profile and with figures shown inline, whatever the shell says."""
-    names = ("MPLBACKEND", "IPYTHONDIR", "PYTHONWARNINGS", "PYDEVD_DISABLE_FILE_VALIDATION")
+    """Start kernels of this interpreter, without the user's IPython profile and with figures shown inline, whatever the
+    shell says and whichever other kernels of that name are installed."""
+    names = ("MPLBACKEND", "IPYTHONDIR", "JUPYTER_PATH", "PYTHONWARNINGS", "PYDEVD_DISABLE_FILE_VALIDATION")
     before = {name: os.environ.get(name) for name in names}
     with tempfile.TemporaryDirectory() as folder:
         os.environ.pop("MPLBACKEND", None)
         os.environ.pop("PYTHONWARNINGS", None)
-        os.environ.update(IPYTHONDIR=folder, PYDEVD_DISABLE_FILE_VALIDATION="1")
+        _write_kernel(Path(folder) / "kernels" / KERNEL["name"])
+        paths = [folder, *filter(None, [before["JUPYTER_PATH"]])]
+        os.environ.update(IPYTHONDIR=folder, JUPYTER_PATH=os.pathsep.join(paths), PYDEVD_DISABLE_FILE_VALIDATION="1")
         try:
             yield
         finally:
@@ -105,6 +113,13 @@ def clean_kernel_environment() -> Iterator[None]:
                 os.environ.pop(name, None)
                 if value is not None:
                     os.environ[name] = value
+
+
+def _write_kernel(folder: Path) -> None:
+    folder.mkdir(parents=True)
+    start = [sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}"]
+    specification = {"argv": start, "display_name": KERNEL["display_name"], "language": KERNEL["language"]}
+    (folder / "kernel.json").write_text(json.dumps(specification), encoding="utf-8")
 
 
 def bare(cell: Any) -> Any:

@@ -23,7 +23,13 @@ import numpy as np
 from pqlab.pages.build import execute
 from pqlab.pages.notebook import Notebook, NotebookError, code_cells, load, sources, texts
 
-_SHAKE = "from pqlab.pages.shaken import install as _install\n_install({seed})\ndel _install"
+# Machine code is compiled anew there, or the formulas alone would be looked at.
+_SHAKE = """\
+from pqlab.pages.shaken import install as _install
+_install({seed})
+from pq.private.fast.lanes import WALK as _walk
+_walk.ready(float("inf"))
+del _install, _walk"""
 
 
 def lesser_instructions() -> dict[str, str]:

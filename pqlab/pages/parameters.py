@@ -13,6 +13,7 @@ of another type, or a name that the notebook does not declare, is refused before
 from __future__ import annotations
 
 import ast
+import difflib
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -128,16 +129,18 @@ def parse_all(parameters: Mapping[str, Parameter], given: Iterable[tuple[str, st
 
     >>> parse_all(declared("epsilon = 1.0"), [("epsilon", "2")])
     {'epsilon': 2.0}
-    >>> parse_all(declared("epsilon = 1.0"), [("epsilom", "2")])
+    >>> parse_all(declared("epsilon = 1.0"), [("epsilom", "2")])  # doctest: +ELLIPSIS
     Traceback (most recent call last):
         ...
-    pqlab.pages.parameters.ParameterError: no parameter is named 'epsilom'; the notebook declares: epsilon
+    pqlab.pages.parameters.ParameterError: no parameter is named 'epsilom' (did you mean 'epsilon'?); the notebook...
     """
     values: dict[str, Any] = {}
     names = ", ".join(parameters) or "none"
     for name, text in given:
         if name not in parameters:
-            raise ParameterError(f"no parameter is named {name!r}; the notebook declares: {names}")
+            near = difflib.get_close_matches(name, parameters, n=1)
+            hint = f" (did you mean {near[0]!r}?)" if near else ""
+            raise ParameterError(f"no parameter is named {name!r}{hint}; the notebook declares: {names}")
         if name in values:
             raise ParameterError(f"parameter {name!r} is given twice")
         try:

@@ -90,6 +90,7 @@ def page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 REFUSALS = {
     "a misspelt name": (["-p", "epsilom", "2"], "no parameter is named 'epsilom'"),
+    "a name that is nearly one": (["-p", "epsilom", "2"], "(did you mean 'epsilon'?)"),
     "a name in other letters": (["-p", "Epsilon", "2"], "no parameter is named 'Epsilon'"),
     "text for a float": (["-p", "epsilon", "much"], "parameter 'epsilon' takes float"),
     "a bool for a float": (["-p", "epsilon", "True"], "parameter 'epsilon' takes float"),
@@ -185,7 +186,7 @@ def test_a_run_gets_typed_values_and_keeps_earlier_runs(page: Path) -> None:
         f"figure:   {Path('elsewhere') / run.name / 'figure-1.png'}",
         f"notebook: {Path('elsewhere') / run.name / '07_small.ipynb'}",
     ]
-    assert "100%" in answer.stderr
+    assert answer.stderr == ""  # a bar is for a terminal, not for a log file
     assert sorted(path.name for path in run.iterdir()) == ["07_small.ipynb", "figure-1.png"]
     assert list(earlier.iterdir()) == []
     done = notebook.load(run / "07_small.ipynb")
@@ -200,6 +201,49 @@ def test_a_failing_cell_fails_the_run_with_its_traceback(page: Path) -> None:
     assert answer.exit_code == 1
     assert "AssertionError: epsilon must be positive" in answer.output
     assert (page.parent / "runs" / "07_small-001" / "07_small.ipynb").exists()
+
+
+@pytest.mark.parametrize("kind", ["a killed kernel", "no folder to write in"])
+def test_what_breaks_off_a_run_is_said_in_a_sentence(kind: str, page: Path) -> None:
+    (page.parent / "file").write_text("", encoding="utf-8")
+    if kind == "a killed kernel":
+        text = page.read_text(encoding="utf-8").replace(
+            "print(repr(", "import os; os.kill(os.getpid(), 9); print(repr("
+        )
+        page.write_text(text, encoding="utf-8")
+        answer, complaint = pq_command("run", str(page)), "the kernel ended before the page did"
+    else:
+        answer, complaint = pq_command("run", str(page), "-o", "file/below"), "file/below cannot be written"
+    assert (answer.exit_code, type(answer.exception)) == (1, SystemExit)
+    assert complaint in answer.stderr
+    assert "Traceback" not in answer.output
+
+
+def test_a_page_runs_in_this_interpreter_whatever_kernels_there_are(
+    page: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A kernel of the same name that is found first would be another environment's."""
+    planted = page.parent / "share" / "kernels" / "python3"
+    planted.mkdir(parents=True)
+    argv = ["/bin/false", "-f", "{connection_file}"]
+    (planted / "kernel.json").write_text(json.dumps({"argv": argv, "display_name": "x", "language": "python"}))
+    monkeypatch.setenv("JUPYTER_PATH", str(page.parent / "share"))
+    monkeypatch.setenv("PATH", "/usr/bin:/bin")
+    text = page.read_text(encoding="utf-8").replace("print(repr(", "import sys; print(sys.executable, repr(")
+    page.write_text(text, encoding="utf-8")
+    answer = pq_command("run", str(page))
+    assert answer.exit_code == 0, answer.output
+    assert answer.stdout.startswith(sys.executable)
+    assert os.environ["JUPYTER_PATH"] == str(page.parent / "share")
+
+
+def test_pages_are_listed_with_their_parameters() -> None:
+    lines = pq_command("run", "--list").output.splitlines()
+    assert [line.split(":")[0] for line in lines] == list(cli_run.pages())
+    assert any(line.startswith("03_many_quantiles: ") and "epsilons" in line for line in lines)
+    answer = pq_command("run")
+    assert answer.exit_code == 2
+    assert "pq run --list" in answer.output
 
 
 def test_a_run_without_its_figure_is_no_success(page: Path) -> None:
@@ -397,7 +441,6 @@ title = "First"
 paper = "A gap is small."
 verdict = "holds"
 grade = "proved"
-code = ["pq.plan"]
 ["thm:two"]
 title = "Second"
 paper = "A sum is large."
@@ -409,8 +452,8 @@ counterexample = "m = 1"
 
 @pytest.fixture
 def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    (tmp_path / "proofs_checks").mkdir()
-    (tmp_path / "proofs_checks" / "claims.toml").write_text(CLAIMS, encoding="utf-8")
+    (tmp_path / "proofs_checks" / "section_1").mkdir(parents=True)
+    (tmp_path / "proofs_checks" / "section_1" / "claims.toml").write_text(CLAIMS, encoding="utf-8")
     monkeypatch.setattr(cli_claims, "project_folder", lambda: tmp_path)
     return tmp_path
 
@@ -440,8 +483,16 @@ def test_a_claim_is_shown_in_full() -> None:
     assert pq_command("claims", "thm:three").exit_code == 2
 
 
+def test_claims_are_printed_whatever_letters_a_terminal_knows() -> None:
+    command = [sys.executable, "-m", "pq.cli", "claims", "--search", "epsilon"]
+    environment = os.environ | {"PYTHONIOENCODING": "cp1252"}
+    answer = subprocess.run(command, capture_output=True, check=False, env=environment)
+    assert (answer.returncode, answer.stderr) == (0, b"")
+    assert b"Regret and ?" in answer.stdout
+
+
 def test_absent_or_broken_claims_are_an_error(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (checkout / "proofs_checks" / "claims.toml").write_text("[", encoding="utf-8")
+    (checkout / "proofs_checks" / "section_1" / "claims.toml").write_text("[", encoding="utf-8")
     assert "not valid TOML" in pq_command("claims").output
     monkeypatch.setattr(cli_claims, "project_folder", lambda: None)
     answer = pq_command("claims")

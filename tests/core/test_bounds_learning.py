@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pq.core.bounds import learning as bounds
+from pq import bounds
 from pq.core.losses.piecewise import log_scores, piecewise_constant
 from pq.losses import laplace_interval
 

@@ -8,10 +8,10 @@ from typing import Any
 import dask
 import numpy as np
 import pytest
-from test_workshop import LOCK, ROOT, locked, version_of
 
 from benchmarks import kill_nine, large_column
 from benchmarks.peers import __main__ as peers
+from test_workshop import LOCK, ROOT, locked, version_of
 
 
 @pytest.fixture

@@ -11,7 +11,8 @@ import polars as pl
 import pytest
 
 import pq
-from proofs_checks.report import counts_table, load_claims
+from proofs_checks.engine.claims import load_claims
+from proofs_checks.engine.report import counts_table
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")

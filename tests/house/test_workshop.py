@@ -8,7 +8,6 @@ import shutil
 import subprocess
 import sys
 import tomllib
-import zipfile
 from pathlib import Path
 
 import pytest
@@ -104,6 +103,10 @@ def test_the_conda_environment_installs_the_lock() -> None:
 
 
 def tracked_files() -> list[Path]:
+    """What git keeps; in an unpacked source distribution all that is there, less what running leaves behind."""
+    if not (ROOT / ".git").exists():
+        left = {"__pycache__", ".pytest_cache", ".hypothesis", "runs"}
+        return [path for path in sorted(ROOT.rglob("*")) if path.is_file() and not left & set(path.parts)]
     listing = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=True, text=True).stdout
     return [ROOT / name for name in listing.split("\0") if name]
 
@@ -135,7 +138,14 @@ def test_a_trace_is_noticed() -> None:
 
 def make(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
     environment = {name: value for name, value in os.environ.items() if not name.startswith("MAKE")} | variables
-    return subprocess.run(["make", *arguments], cwd=ROOT, capture_output=True, text=True, env=environment, check=False)
+    return subprocess.run(
+        [shutil.which("make") or "make", *arguments],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        env=environment,
+        check=False,
+    )
 
 
 def test_make_lists_every_target() -> None:
@@ -165,6 +175,21 @@ def test_an_old_python_is_refused_with_a_clear_word(tmp_path: Path) -> None:
     assert "PYTHON=" in answer.stderr
 
 
+def test_what_the_system_lacks_is_said_aloud(tmp_path: Path) -> None:
+    """Without root, apt or a browser: a sentence on stderr, and no failure."""
+    for name in ("id", "sh", "awk"):
+        (tmp_path / name).symlink_to(shutil.which(name) or name)
+    answer = make("system", PATH=str(tmp_path))
+    assert answer.returncode == 0, answer.stderr
+    assert "LEFT OUT" in answer.stderr
+
+
+def test_the_long_tests_are_all_of_them() -> None:
+    plan = make("--dry-run", "test-long", "VENV=" + str(Path(sys.prefix))).stdout
+    for words in ("HYPOTHESIS_PROFILE=thorough", "PQ_LONG=1", "PQ_DIGITS=all", "fuzz.py --count 1000000", "--lesser"):
+        assert words in plan
+
+
 def test_setup_installs_hashed_pins_then_the_package_alone() -> None:
     plan = make("--dry-run", "setup", "VENV=build/absent").stdout
     first, second = (line for line in plan.splitlines() if "pip install" in line)
@@ -178,7 +203,7 @@ def test_ci_runs_the_tests() -> None:
     assert os.access(script, os.X_OK)
     assert text.startswith("#!/usr/bin/env bash\n")
     assert "set -euo pipefail" in text
-    assert text.rstrip().endswith("make test")
+    assert text.rstrip().endswith("make system\nmake test")
     subprocess.run([shutil.which("bash") or "bash", "-n", script], check=True)
 
 
@@ -189,7 +214,7 @@ def test_make_test_stops_at_the_first_failure_and_ends_with_pytest() -> None:
         "ruff check",
         "ruff format --check",
         "mypy",
-        "pytest -n 2 tests pq",
+        "pytest -n 2 tests pq pqlab",
         "pytest -n 2 proofs_checks",
         "--nbval",
     ]
@@ -199,14 +224,3 @@ def test_make_test_stops_at_the_first_failure_and_ends_with_pytest() -> None:
     assert not re.search(
         r"\|\| *true|; *true|^\t-", (ROOT / "Makefile").read_text(encoding="utf-8"), flags=re.MULTILINE
     )
-
-
-def test_the_package_takes_its_tables_along(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)]
-    subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
-    (wheel,) = tmp_path.glob("pq-*.whl")
-    with zipfile.ZipFile(wheel) as archive:
-        packed = set(archive.namelist())
-    tracked = {str(path.relative_to(ROOT)) for path in tracked_files() if path.exists()}
-    assert {name for name in tracked if name.startswith("pq/")} <= packed
-    assert not {name for name in packed if name.startswith(("tests/", "proofs_checks/", "notebooks/"))}

@@ -267,7 +267,10 @@ def test_kept_code_goes_with_its_sources_and_their_constants() -> None:
     """numba looks at one file only when it keeps machine code; the digest of all is a part of the key."""
     for function in (walk.walk_lanes, coins.bet, loss.laplace_losses):
         assert [cell.cell_contents for cell in function.py_func.__closure__] == [keep.SOURCES]
-    keys = {keep.kept("int64(int64)")(make)._cache._index_key(None, _Codegen()) for make in (_maker(1), _maker(2))}
+    keys = {
+        keep.kept("int64(int64)")(make).dispatcher._cache._index_key(None, _Codegen())
+        for make in (_maker(1), _maker(2))
+    }
     assert len(keys) == 2
     assert walk.LATTICE_END == steps.LATTICE_END and walk.LEAST_LOG_MASS == independent.LEAST_LOG_MASS
     assert {pq.Uniform, pq.Cauchy, pq.HalfCauchy, pq.Laplace, pq.Normal, pq.LogNormal} <= set(kinds())

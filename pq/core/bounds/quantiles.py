@@ -13,6 +13,7 @@ from fractions import Fraction
 from typing import Literal
 
 Version = Literal["corrected", "paper"]
+Edge = Literal["none", "left", "right"]
 
 __all__ = [
     "cor_cauchy",
@@ -20,6 +21,8 @@ __all__ = [
     "expected_gap",
     "lem_error",
     "lem_quantile",
+    "moment_consistency",
+    "moment_gap",
     "uniform_bound",
 ]
 
@@ -69,6 +72,38 @@ def expected_gap(log_psi: float, epsilon: float) -> float:
     """
     check_arguments("corrected", epsilon=epsilon)
     return -2 * log_psi / epsilon
+
+
+def moment_gap(log_psi: float, epsilon: float, beta: float) -> float:
+    """Gap of one exponential mechanism that is exceeded with probability at most beta (`lem:quantile` sharpened).
+
+    log_psi: log inner product of prior and score, of total mass one. The mean of `exp(epsilon / 2 * gap) - 1` is
+    `1 / psi - 1`, and it is not negative: Markov gives `2 / epsilon * log(1 + (1 / psi - 1) / beta)`, which falls to 0
+    with the prior's error and is attained by every prior on two cells.
+
+    >>> round(moment_gap(math.log(0.01), epsilon=1, beta=0.05), 6), moment_gap(0.0, epsilon=1, beta=0.05)
+    (15.182714, 0.0)
+    """
+    check_arguments("corrected", epsilon=epsilon, beta=beta)
+    if log_psi > 0:
+        raise ValueError(f"log_psi must be at most 0, got {log_psi!r}")
+    if log_psi < -700:  # the 1 is lost beside 1 / psi
+        return 2 / epsilon * max(0.0, -log_psi - math.log(beta))
+    return 2 / epsilon * math.log1p(math.expm1(abs(log_psi)) / beta)
+
+
+def moment_consistency(epsilon: float, beta: float, weight: float) -> float:
+    """Gap of a perfect prediction with weight lambda on any other prior (`cor:quantile` sharpened).
+
+    Its inner product is at least 1 - lambda: `2 / epsilon * log(1 + lambda / (beta (1 - lambda)))`, which falls to 0
+    with lambda, where the printed bound stays at `2 / epsilon * log(1 / beta)`.
+
+    >>> [round(moment_consistency(1.0, 0.05, weight), 6) for weight in (0.0, 0.001, 0.1)]
+    [0.0, 0.039645, 2.340143]
+    """
+    if not 0 <= weight <= 1:
+        raise ValueError(f"weight must be in [0, 1], got {weight!r}")
+    return moment_gap(math.log1p(-weight), epsilon, beta) if weight < 1 else math.inf
 
 
 def uniform_bound(
@@ -123,17 +158,24 @@ def cor_cauchy(
     )
 
 
-def lem_error(relative: Fraction | None = None, *, rounded: bool = True, version: Version = "corrected") -> Fraction:
+def lem_error(
+    relative: Fraction | None = None, *, edge: Edge = "none", rounded: bool = True, version: Version = "corrected"
+) -> Fraction:
     """Ranks that both inequalities of `lem:error` need beyond the weighted error of the node's edges.
 
-    relative: exact relative quantile in (0, 1), or None for all of them at once. The paper's version is 0, which is
-    right for the unrounded gap only. The corrected slack is sharp: attained for each rational `relative`, and below 2
-    always (for None the inequality with slack 2 is strict).
+    relative: exact relative quantile in (0, 1), or None for all of them at once. edge: which edge of the node is an end
+    of the data, whose quantile is 0 or 1 and whose error is 0. The paper's version is 0, which is right for the
+    unrounded gap only. The corrected slack is sharp: attained for each rational `relative`, and below 2 always (for
+    None the inequality with slack 2 is strict).
 
     >>> lem_error(Fraction(1, 2)), lem_error(Fraction(3, 8)), lem_error(Fraction(1, 8)), lem_error()
     (Fraction(1, 1), Fraction(7, 4), Fraction(7, 4), Fraction(2, 1))
+    >>> lem_error(Fraction(1, 2), edge="left"), lem_error(Fraction(1, 8), edge="right")
+    (Fraction(1, 2), Fraction(13, 8))
     """
     check_arguments(version)
+    if edge not in ("none", "left", "right"):
+        raise ValueError(f"edge must be 'none', 'left' or 'right', got {edge!r}")
     if version == "paper" or not rounded:
         return Fraction(0)
     if relative is None:
@@ -141,7 +183,8 @@ def lem_error(relative: Fraction | None = None, *, rounded: bool = True, version
     relative = Fraction(relative)
     if not 0 < relative < 1:
         raise ValueError(f"relative must be inside (0, 1), got {relative}")
-    return 2 - Fraction(2, relative.denominator)
+    shift = {"none": Fraction(1), "left": relative, "right": 1 - relative}[edge]
+    return 1 + shift - Fraction(2, relative.denominator)
 
 
 def cor_quantile(log_psi_robust: float, epsilon: float, beta: float, weight: float) -> tuple[float, float]:

@@ -1,5 +1,5 @@
 """Guarantees for trees that are better than the paper's and are not in it; each is proved by a check in
-`proofs_checks.sharper`.
+`proofs_checks.section_3_3.shares` and `dyadic`.
 
 Conventions as in `pq.core.bounds.trees`. Budgets are shares of the total for the levels 1, 2, ... of the tree; a node
 shares its level's budget equally among its mechanisms.
@@ -10,7 +10,8 @@ from __future__ import annotations
 import math
 
 from pq.core.bounds.quantiles import check_arguments
-from pq.core.bounds.trees import binary_depth, fibonacci, kary_depth
+from pq.core.bounds.rounding import binary_rounding, dyadic_rounding, fibonacci
+from pq.core.bounds.trees import binary_depth, kary_depth
 
 __all__ = [
     "best_arity",
@@ -18,6 +19,7 @@ __all__ = [
     "binary_weighted",
     "dyadic_conditional",
     "dyadic_constant",
+    "dyadic_prices",
     "kary_shares",
     "kary_weighted",
 ]
@@ -38,18 +40,18 @@ def binary_weighted(log_psi: float, epsilon: float, m: int, beta: float, *, roun
     sharpened).
 
     log_psi: log of the harmonic mean of the inner products at these budgets. The constant is `(sum sqrt(F_j))**2` over
-    j = 1..k, never above the `k (F_{k+2} - 1)` of equal budgets, and below `15.9 phi**k`: no logarithm of m beside
-    `phi**log2(m + 1)`.
+    j = 1..k, never above the `k (F_{k+2} - 1)` of equal budgets, and below `9.7792 phi**k`, the supremum: no logarithm
+    of m beside `phi**log2(m + 1)`.
 
     >>> round(binary_weighted(math.log(0.01), epsilon=1, m=15, beta=0.05), 6)
-    554.045367
+    552.045367
     """
     check_arguments("corrected", epsilon=epsilon, m=m, beta=beta)
     if m & (m + 1):
         raise ValueError(f"m must be a power of two minus one, got {m}")
     depth = binary_depth(m)
     constant = math.fsum(math.sqrt(fibonacci(j)) for j in range(1, depth + 1)) ** 2
-    slack = 2 * (fibonacci(depth + 1) - 1) if rounded else 0
+    slack = binary_rounding(depth) if rounded else 0
     return 2 / epsilon * constant * (math.log(m / beta) - log_psi) + slack
 
 
@@ -114,19 +116,30 @@ def dyadic_constant(depth: int) -> float:
     return 2 * depth / 3 + 2 / 9 * (1 - (-0.5) ** depth)
 
 
+def dyadic_prices(depth: int) -> list[float]:
+    """Shares of the failure probability by level that cost nothing: proportional to `h_{d-l}`, the weight with which an
+    error at level l reaches the leaves, `h_j = 2 / 3 + (-1 / 2)**j / 3`.
+
+    >>> [round(share, 4) for share in dyadic_prices(3)]
+    [0.3333, 0.2222, 0.4444]
+    """
+    weights = [2 / 3 + (-0.5) ** (depth - level) / 3 for level in range(1, depth + 1)]
+    return [weight / math.fsum(weights) for weight in weights]
+
+
 def dyadic_conditional(log_psi: float, epsilon: float, m: int, beta: float, *, rounded: bool = True) -> float:
     """Largest gap of m = 2**k - 1 uniformly spaced quantiles, restricted priors (`lem:empirical-quantiles` sharpened).
 
     log_psi: log of the harmonic mean of the restricted inner products. One edge of a node lies a level up and the
-    other at least two, and each counts half: about two thirds of the printed bound, `2 / epsilon d B_d log(d m / (beta
-    psi)) + B_{d-1}`.
+    other at least two, and each counts half: about two thirds of the printed bound, `2 / epsilon d B_d log(m / (beta
+    psi))` and the rounding. The failure probability is shared by `dyadic_prices`, which no run changes.
 
     >>> round(dyadic_conditional(math.log(1e-9), epsilon=1, m=15, beta=0.05), 6)
-    641.956881
+    609.697111
     """
     check_arguments("corrected", epsilon=epsilon, m=m, beta=beta)
     if m & (m + 1):
         raise ValueError(f"m must be a power of two minus one, got {m}")
     depth = binary_depth(m)
-    spread = math.log(depth * m / beta) - log_psi
-    return 2 / epsilon * depth * dyadic_constant(depth) * spread + (dyadic_constant(depth - 1) if rounded else 0)
+    spread = math.log(m / beta) - log_psi
+    return 2 / epsilon * depth * dyadic_constant(depth) * spread + (dyadic_rounding(depth) if rounded else 0)

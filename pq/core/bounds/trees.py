@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 
 from pq.core.bounds.quantiles import Version, check_arguments, log_cauchy_mass, log_weights
+from pq.core.bounds.rounding import binary_rounding, dyadic_rounding, fibonacci
 from pq.core.plan import kary_arity
 
 PHI = (1 + math.sqrt(5)) / 2
@@ -20,7 +21,6 @@ __all__ = [
     "cor_multi_cauchy",
     "cor_multiple",
     "expectation_bound",
-    "fibonacci",
     "kary_constant",
     "kary_depth",
     "lem_empirical",
@@ -54,18 +54,6 @@ def kary_depth(m: int, arity: int) -> int:
         m //= arity
         depth += 1
     return depth
-
-
-def fibonacci(j: int) -> int:
-    """Fibonacci number F_j with F_1 = F_2 = 1 (`thm:binary`).
-
-    >>> [fibonacci(j) for j in range(8)]
-    [0, 1, 1, 2, 3, 5, 8, 13]
-    """
-    a, b = 0, 1
-    for _ in range(j):
-        a, b = b, a + b
-    return a
 
 
 def lem_empirical(
@@ -162,10 +150,10 @@ def thm_binary(
 
     log_psi: log of the harmonic mean of the inner products with the original priors and records. Corrected: the
     constant of depth k is `F_{k+2} - 1` (sharp, about 1.17 phi**k; the printed phi**k is too small from m = 15 on),
-    and rounding adds `2 (F_{k+1} - 1)` ranks.
+    and rounding adds `binary_rounding(k)` ranks.
 
     >>> round(thm_binary(math.log(0.01), epsilon=1, m=15, beta=0.05), 6)
-    585.301349
+    583.301349
     >>> round(thm_binary(math.log(0.01), epsilon=1, m=15, beta=0.05, version="paper"), 6)
     565.268902
     """
@@ -176,9 +164,7 @@ def thm_binary(
     spread = math.log(m / beta) - log_psi
     if version == "paper":
         return 2 / epsilon * PHI ** math.log2(m + 1) * depth * spread
-    return 2 / epsilon * (fibonacci(depth + 2) - 1) * depth * spread + (
-        2 * (fibonacci(depth + 1) - 1) if rounded else 0
-    )
+    return 2 / epsilon * (fibonacci(depth + 2) - 1) * depth * spread + (binary_rounding(depth) if rounded else 0)
 
 
 def kary_constant(depth: int, p: float) -> float:
@@ -280,7 +266,7 @@ def cor_multiple(
     `thm_binary` in place of `phi**log2(m)`, and the rounding of each level. Returns the two largest gaps.
 
     >>> [round(b, 6) for b in cor_multiple(5, 10, 0.01, epsilon=1, m=7, beta=0.05, weight=0.1)]
-    [277.340828, 125.128071]
+    [276.590828, 124.128071]
     """
     check_arguments(version, radius=radius, width=width, min_separation=min_separation, epsilon=epsilon, m=m, beta=beta)
     if m & (m + 1):
@@ -291,7 +277,7 @@ def cor_multiple(
         depth = (m - 1).bit_length()
         consistent = 2 / epsilon * PHI ** math.log2(m) * depth * (math.log(m / beta) - log_consistent)
         return lem_empirical_quantiles(log_mass, epsilon, m, beta, version="paper"), consistent
-    robust = lem_empirical_quantiles(log_mass, epsilon, m, beta, rounded=False) + binary_depth(m) - 1
+    robust = lem_empirical_quantiles(log_mass, epsilon, m, beta, rounded=False) + dyadic_rounding(binary_depth(m))
     return robust, thm_binary(log_consistent, epsilon, m, beta)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from pq.core.bounds.learning import lem_refined_sensitivity
+from pq.core.bounds.regret import lem_refined_sensitivity
 
 __all__ = ["gradient_sensitivity", "log_scores", "piecewise_constant"]
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from functools import cache
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from pq.core.machine.engine import Engine
 from pq.core.plan import PlanArrays
 
 FloatArray = npt.NDArray[np.float64]
@@ -33,11 +33,7 @@ def _plain(array: Any) -> Any:
     return np.array(array, order="C")
 
 
-@cache
-def _walk() -> Any:
-    from pq.private.fast.walk import walk_lanes  # brings the compiler: half a second, once
-
-    return walk_lanes
+WALK = Engine("pq.private.fast.walk", "walk_lanes")
 
 
 def run(
@@ -67,7 +63,7 @@ def run(
     if parts.shape[:2] != counts.shape or parts.shape[1] not in (1, m) or len(sizes) != len(columns):
         raise ValueError("parts and counts, columns and sizes must agree")  # the compiled code does not look
     out = np.empty((lanes, m))
-    _walk()(
+    WALK(
         _plain(columns),
         sizes,
         NO_COUNTS if before is None else before,

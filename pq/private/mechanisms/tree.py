@@ -77,7 +77,10 @@ class Tree(Mechanism, name="tree"):
     def simulate(self, column: Points | Lattice, source: Source, trials: int) -> Array:
         """Two uniforms for each quantile choose the cell, and the point in it."""
         uniforms = source.uniforms(trials, len(self.request.distinct), 2)
-        outputs = self.compiled(column, uniforms)
+        if lanes.WALK.ready(FORMULA_SECONDS * uniforms[..., 0].size):
+            outputs = self.compiled(column, uniforms)
+        else:
+            outputs = np.full(uniforms.shape[:2], math.nan)
         for lane in np.flatnonzero(np.isnan(outputs[:, 0])):
             outputs[lane] = self.walked(column, uniforms[lane].tolist())
         return outputs
@@ -166,6 +169,7 @@ def shifting_total(request: Request) -> int | None:
 
 
 LARGEST_TOTAL = 2**44  # a public total beyond counts as this one: ranks in parts of records stay integers
+FORMULA_SECONDS = 3e-4  # about what one output takes `walked`, whatever the number of records
 DEEPEST = 18  # levels, on each of which a record may be halved, with whole parts of 2^44 records
 OFF_GRID = 1e-6  # of a step: how far a value may be off a multiple that it means
 

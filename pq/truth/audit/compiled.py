@@ -11,8 +11,8 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 
+from pq.core.machine.keep import cached
 from pq.private.columns.door import Array
 from pq.truth.audit.bins import UnitBins
 from pq.truth.audit.density import TreeDensity, changed_records
@@ -135,7 +135,7 @@ class FastWorst(WorstPriors):
 NO_BINS = Bins(np.zeros(1, dtype=np.int64), np.zeros((1, 1, 1)), np.zeros((1, 2)), 0.0)
 
 
-@njit(cache=True)
+@cached
 def _mass(bins: Bins, p: int, lower: float, upper: float) -> float:
     count = bins.weights.shape[1] - 2
     low = min(max(lower - bins.start, 0.0), float(count))
@@ -149,7 +149,7 @@ def _mass(bins: Bins, p: int, lower: float, upper: float) -> float:
     return inner + (first - low) * bins.weights[p, first] + (high - last) * bins.weights[p, last + 1]
 
 
-@njit(cache=True)
+@cached
 def _weight(tree: Tree, record: float, interval: Any) -> float:
     low, high, low_share, high_share = interval
     if low < record < high:
@@ -162,7 +162,7 @@ def _weight(tree: Tree, record: float, interval: Any) -> float:
     return 0.0
 
 
-@njit(cache=True)
+@cached
 def _gather(tree: Tree, row: Any, interval: Any, values: Any, weights: Any) -> tuple[int, float]:
     """The distinct records of a node with their weights, their number, and the total weight."""
     count, total = 0, 0.0
@@ -180,19 +180,19 @@ def _gather(tree: Tree, row: Any, interval: Any, values: Any, weights: Any) -> t
     return count, total
 
 
-@njit(cache=True)
+@cached
 def _target(tree: Tree, i: int, n: float) -> float:
     if tree.floored:
         return float((tree.numerators[i] * int(n)) // tree.denominators[i])
     return tree.numerators[i] * n / tree.denominators[i]
 
 
-@njit(cache=True)
+@cached
 def _score(rate: float, target: float, low: float, high: float) -> float:
     return -rate * max(low - target, target - high, 0.0)
 
 
-@njit(cache=True)
+@cached
 def _score_at(tree: Tree, i: int, target: float, o: float, count: int, values: Any, weights: Any) -> float:
     below = at = 0.0
     for k in range(count):
@@ -203,7 +203,7 @@ def _score_at(tree: Tree, i: int, target: float, o: float, count: int, values: A
     return _score(tree.rates[i], target, below, below + at if tree.tied else below)
 
 
-@njit(cache=True)
+@cached
 def _ends(tree: Tree, interval: Any) -> tuple[float, float]:
     if tree.edge:
         return -math.inf, math.inf
@@ -211,7 +211,7 @@ def _ends(tree: Tree, interval: Any) -> tuple[float, float]:
     return interval[0] - half, interval[1] + half
 
 
-@njit(cache=True)
+@cached
 def _log_total(
     tree: Tree, bins: Bins, i: int, interval: Any, target: float, count: int, values: Any, weights: Any
 ) -> float:
@@ -232,7 +232,7 @@ def _log_total(
     return math.log(total + _mass(bins, p, previous, stop) * math.exp(_score(rate, target, rank, rank)))
 
 
-@njit(cache=True)
+@cached
 def _log_base(tree: Tree, bins: Bins, i: int, o: float, interval: Any) -> float:
     p = bins.which[i]
     at_low, at_high = tree.edge and o == interval[0], tree.edge and o == interval[1]
@@ -242,7 +242,7 @@ def _log_base(tree: Tree, bins: Bins, i: int, o: float, interval: Any) -> float:
     return math.log(bins.weights[p, math.ceil(o - bins.start)])
 
 
-@njit(cache=True)
+@cached
 def _log_permanent(table: Any, size: int) -> float:
     if size == 1:
         return table[0, 0]
@@ -263,7 +263,7 @@ def _log_permanent(table: Any, size: int) -> float:
     return top + math.log(total)
 
 
-@njit(cache=True)
+@cached
 def _extreme_order(table: Any, size: int, sign: float) -> float:
     if size == 1:
         return table[0, 0]
@@ -278,7 +278,7 @@ def _extreme_order(table: Any, size: int, sign: float) -> float:
     return sign * best
 
 
-@njit(cache=True)
+@cached
 def _extreme_cells(
     tree: Tree, i: int, interval: Any, targets: Any, counts: Any, values: Any, weights: Any
 ) -> tuple[float, float]:
@@ -309,7 +309,7 @@ def _extreme_cells(
         b += right == v
 
 
-@njit(cache=True)
+@cached
 def _add_node(
     tree: Tree, bins: Bins, node: int, interval: Any, pair: Any, o: Any, worst: bool, room: Any, total: Any
 ) -> None:
@@ -342,7 +342,7 @@ def _add_node(
         total[0] += _log_permanent(table[0], size) - _log_permanent(table[1], size)
 
 
-@njit(cache=True)
+@cached
 def _losses(tree: Tree, bins: Bins, x: Any, neighbour: Any, outputs: Any, changed: Any, worst: bool) -> Any:
     """(batch, 2) losses; the second column is the loss of the other sign with the worst priors."""
     batch, width = x.shape

@@ -14,6 +14,7 @@ from functools import cached_property
 import numpy as np
 
 from pq.core.interpolation import interpolate
+from pq.core.machine.engine import Engine
 from pq.core.request import Request
 from pq.private.columns.cells import Points
 from pq.private.columns.door import Array
@@ -21,6 +22,8 @@ from pq.private.mechanisms.joint.plan import JointPlan
 from pq.private.mechanisms.protocol import Mechanism, Outcome
 from pq.private.randomness import Source
 
+CHAIN = Engine("pq.private.mechanisms.joint.machine", "walk_joint")
+FORMULA_SECONDS = 1e-2  # about what one output takes the formulas
 FEWEST = 3  # from so many quantiles on the total is drawn as well; below, the best total has less error
 
 
@@ -57,9 +60,19 @@ class Joint(Mechanism, name="joint"):
         return Points(values, before)  # type: ignore[arg-type]
 
     def draw(self, column: Points, source: Source) -> Outcome:  # type: ignore[override]
-        from pq.private.mechanisms.joint.machine import draw_joint_fast  # brings the compiler
+        return self._drawn(column, source, trials=1)
 
-        outputs, total = draw_joint_fast(self.joint, column.values, column.before, source.uniforms)
+    def simulate(self, column: Points, source: Source, trials: int) -> Array:  # type: ignore[override]
+        rows = [self._drawn(column, source, trials).values for _ in range(trials)]
+        return np.array(rows).reshape(trials, len(self.request.distinct))
+
+    def _drawn(self, column: Points, source: Source, trials: int) -> Outcome:
+        """One release, by machine code where it is there or pays for so many trials."""
+        if CHAIN.ready(FORMULA_SECONDS * trials * len(self.levels)):
+            from pq.private.mechanisms.joint.machine import draw_joint_fast as draw  # brings the compiler
+        else:
+            from pq.private.mechanisms.joint.law import draw_joint as draw
+        outputs, total = draw(self.joint, column.values, column.before, source.uniforms)
         drawn = (("drawn", outputs.tolist()),) if self.levels != self.request.distinct else ()
         count = None if total is None else max(0, round(total))
         return Outcome(self._values(outputs), count, drawn)

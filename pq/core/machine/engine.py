@@ -1,0 +1,79 @@
+"""When machine code does the work of formulas: a question to this machine and to public facts, never to the data.
+
+Compiling takes longer than many a release. So formulas answer until machine code is on disk (`make setup` puts it
+there, and so does every compilation), or until they have taken about as long as the compiler would: who rents until the
+rents make up the price pays at most twice the least. Both engines have the same law, and the same answers to the same
+uniforms up to the last digits.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+COMPILE_SECONDS = 10.0  # about what a large inner loop takes
+
+
+class Engine:
+    """One function of machine code, `pq.core.machine.keep.kept`, which stands beside formulas.
+
+    module, name: where it is; imported when it is wanted, since that brings the compiler: half a second.
+    """
+
+    def __init__(self, module: str, name: str) -> None:
+        self.module, self.name = module, name
+        self._lock = threading.RLock()
+        self._function: Any = None
+        self._looked = self._failed = False
+        self._rent = 0.0
+
+    def ready(self, seconds: float) -> bool:
+        """Whether machine code is there, or is made because work that takes the formulas so long pays for it.
+
+        seconds: an estimate from public facts alone; what earlier calls said counts too. Never raises: whatever keeps
+        code from being loaded or compiled leaves the work to the formulas.
+        """
+        if self._function is not None:
+            return True
+        with self._lock:
+            self._rent += seconds
+            pays = self._rent >= COMPILE_SECONDS
+            if self._function is None and not self._failed and (pays or (not self._looked and any(self._traces()))):
+                self._looked = True
+                try:
+                    kept = self._import()
+                    self._function = kept if kept.load() or (pays and kept.make(tell=True)) else None
+                except Exception:  # of the file system, of damaged files, of the compiler: no fault of the caller
+                    self._failed = True
+            self._looked = True
+        return self._function is not None
+
+    def __call__(self, *arguments: Any) -> Any:
+        """Run the machine code, which is compiled if it must be."""
+        if self._function is None:
+            self._function = self._import()
+        return self._function(*arguments)
+
+    def _import(self) -> Any:
+        return getattr(import_module(self.module), self.name)
+
+    def _traces(self) -> Iterator[Path]:
+        """Files that say that code may have been kept, without the compiler, which alone can tell: where it looks."""
+        spec = find_spec(self.module)
+        folders: list[Path] = []
+        if spec is not None and spec.origin is not None:
+            folders.append(Path(spec.origin).parent / "__pycache__")
+        for name, rest in (("NUMBA_CACHE_DIR", ""), ("XDG_CACHE_HOME", "numba"), ("HOME", ".cache/numba")):
+            if os.environ.get(name):
+                folders.append(Path(os.environ[name]) / rest)
+        for folder in folders:
+            for pattern in ("*.nbi", "*/*.nbi"):
+                try:
+                    yield from (path for path in folder.glob(pattern) if f".{self.name}." in path.name)
+                except OSError:
+                    continue

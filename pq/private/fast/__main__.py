@@ -1,9 +1,0 @@
-"""Compile all that this machine has not compiled yet, so that no later call waits for it: `python -m
-pq.private.fast`."""
-
-from pq.core.machine import coins, loss
-from pq.private.fast import walk
-
-if __name__ == "__main__":
-    ready = coins.bet, loss.laplace_losses, walk.walk_lanes
-    print(f"{len(ready)} inner loops are compiled")

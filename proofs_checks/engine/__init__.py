@@ -1,0 +1,1 @@
+"""How claims, checks and mutants are joined, run and reported."""

@@ -1,0 +1,1 @@
+"""The introduction and related work."""

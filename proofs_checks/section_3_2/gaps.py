@@ -1,0 +1,63 @@
+"""The gap of an output and the interval that a quantile aims at: eq:gap."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+from proofs_checks.engine.registry import check
+from proofs_checks.tools.cases import GAP_SAMPLE
+from proofs_checks.tools.exact import Points, gap
+
+HALF = Fraction(1, 2)
+
+
+def in_target_cell(data: Points, k: int, o: Fraction) -> bool:
+    """o in (x_k, x_{k+1}], with infinite ends outside the data."""
+    return (k == 0 or data.values[k - 1] < o) and (k == data.size or o <= data.values[k])
+
+
+def in_printed_interval(data: Points, k: int, o: Fraction) -> bool:
+    """o in [x_k, x_{k+1}), the interval printed in Section 3.2."""
+    return (k == 0 or data.values[k - 1] <= o) and (k == data.size or o < data.values[k])
+
+
+@check(
+    "text:target-interval",
+    rejects=[
+        in_printed_interval,
+        lambda data, k, o: (k == 0 or data.values[k - 1] < o) and (k == data.size or o < data.values[k]),
+    ],
+)
+def check_target_interval(subject: Callable[[Points, int, Fraction], bool] = in_target_cell) -> str:
+    """The outputs of gap zero are the cell that is open on the left and closed on the right."""
+    for n, q in itertools.product(range(1, 6), GAP_SAMPLE):
+        data = Points(tuple(Fraction(i) for i in range(1, n + 1)))
+        for o in (Fraction(j, 2) for j in range(2 * n + 4)):
+            assert (gap(data, q, o) == 0) == subject(data, math.floor(q * n), o), (n, q, o)
+    return "gap zero is exactly the cell (x_k, x_{k+1}] with k = floor(q n): open on the left, closed on the right"
+
+
+def _closed_count(data: Any, q: Fraction, o: Fraction) -> Fraction:
+    """eq:gap with records equal to o counted."""
+    return Fraction(abs(data.upto(o) - math.floor(q * data.size)))
+
+
+@check("eq:gap", rejects=[_closed_count, lambda data, q, o: gap(data, q, o) + 1])
+def check_gap_definition(subject: Callable[[Points, Fraction, Fraction], Fraction] = gap) -> str:
+    """eq:gap: both expressions agree and are constant on each cell (x_k, x_{k+1}]."""
+    for n, q in itertools.product(range(7), GAP_SAMPLE):
+        data = Points(tuple(Fraction(i) for i in range(1, n + 1)))
+        target = math.floor(q * n)
+        for k in range(n + 1):
+            for o in (k + HALF, Fraction(k + 1)):
+                if o == n + 1:
+                    continue  # the last cell has no right end
+                last = max((i for i, x in enumerate(data.values, 1) if x < o), default=0)
+                assert subject(data, q, o) == abs(last - target) == abs(k - target), (n, q, o)
+    return (
+        "eq:gap: the count and the largest index below o agree, and the gap is constant on each (x_k, x_{k+1}], n <= 6"
+    )

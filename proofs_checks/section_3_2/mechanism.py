@@ -1,0 +1,207 @@
+"""The exponential mechanism for one quantile: its law, its privacy, its range."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import random
+from collections.abc import Callable, Mapping
+from fractions import Fraction
+from typing import Any
+
+import z3
+from flint import arb
+
+from pq.bounds import tree_zcdp
+from proofs_checks.engine.registry import check
+from proofs_checks.tools.exact import Algorithm, ball
+from proofs_checks.tools.neighbours import hurtful_priors, neighbours, records
+from proofs_checks.tools.solver import absolute, maximum, prove
+
+F = Fraction
+HALF = Fraction(1, 2)
+
+
+@check("text:exponential-mechanism", "lem:quantile", rejects=[Fraction(1)])
+def check_exponential_mechanism(subject: Fraction = Fraction(2)) -> str:
+    """The theorem on the exponential mechanism: utilities that differ by at most Delta give losses of at most
+    epsilon, any base measure.
+    """
+    draw = random.Random(5)
+    z, worst = Fraction(1, 3), Fraction(0)  # exp(-epsilon / (2 Delta)); the claim is z**-2
+    for _ in range(400):
+        size = draw.randrange(2, 5)
+        base = [Fraction(draw.choice((1, 1, 1000, 10**9))) for _ in range(size)]
+        first = [draw.randrange(4) for _ in range(size)]
+        second = [max(u + draw.choice((-1, 0, 1)), 0) for u in first]
+        laws = []
+        for utilities in (first, second):
+            weights = [b * z**u for b, u in zip(base, utilities, strict=True)]
+            laws.append([w / sum(weights) for w in weights])
+        ratio = max(a / b for a, b in zip(*laws, strict=True))
+        assert ratio <= (1 / z) ** int(subject), (first, second, base)
+        worst = max(worst, ratio)
+    assert worst > Fraction(899, 100)
+    return (
+        "exponential mechanism: loss at most epsilon with any finite base measure, and epsilon is approached "
+        "(exact ratios)"
+    )
+
+
+@check("text:exponential-mechanism", "alg:quantiles", rejects=[lambda total: True, lambda total: total > -1])
+def check_normalisable(subject: Callable[[Fraction], bool] = lambda total: total > 0) -> str:
+    """The hypothesis that the theorem leaves out: the base measure must give a finite positive normaliser."""
+    try:
+        Algorithm((HALF,), ({},), (HALF,), adaptation="conditional").law(records(1))
+        defined = True
+    except ZeroDivisionError:
+        defined = False
+    assert defined == subject(Fraction(0))
+    return (
+        "the mechanism needs 0 < integral of exp(-epsilon Gap / 2) mu < infinity; mu([a^, b^]) = 0 leaves "
+        "conditional adaptation undefined"
+    )
+
+
+@check("text:sensitivity", rejects=[lambda adjacency: 0, lambda adjacency: 1 if adjacency == "replace" else 0])
+def check_sensitivity(subject: Callable[[str], int] = lambda adjacency: 1) -> str:
+    """Gap with floor(q n) moves by at most one under both adjacencies, for all integers and q (z3)."""
+    below, inserted, target, later = z3.Ints("below inserted target later")
+    y, q = z3.Reals("y q")  # y = q n
+    floors = z3.And(target <= y, y < target + 1, later <= y + q, y + q < later + 1, q >= 0, q <= 1)
+    grown = z3.And(floors, below >= 0, inserted >= 0, inserted <= 1)
+    change = absolute(below + inserted - later) - absolute(below - target)
+    prove(z3.Implies(grown, absolute(change) <= subject("add-remove")), "add-remove")
+    moved = z3.Int("moved")
+    change = absolute(below + moved - target) - absolute(below - target)
+    prove(z3.Implies(z3.And(moved >= -1, moved <= 1), absolute(change) <= subject("replace")), "replace")
+    for n, p in itertools.product(range(12), range(61)):
+        rank, more = p * n // 60, p * (n + 1) // 60
+        assert more - rank in (0, 1)
+        for k in range(n + 1):
+            assert max(abs(abs(k + a - more) - abs(k - rank)) for a in (0, 1)) <= subject("add-remove")
+    return (
+        "Gap_q with floor(q n) has sensitivity one: a record added, removed or replaced (z3 over all n, q; "
+        "enumeration to n = 11)"
+    )
+
+
+@check("ours:sharp-calibration", rejects=[lambda q: 1 - q, lambda q: z3.RealVal("1/2")])
+def check_sensitivity_sharp(subject: Callable[[z3.ArithRef], z3.ArithRef] | None = None) -> str:
+    """|#{x < o} - q n| moves by at most max(q, 1 - q) when a record is added or removed, and by one when it is
+    replaced (z3).
+    """
+    claimed = subject or (lambda q: maximum(q, 1 - q))
+    q, distance = z3.Reals("q distance")  # distance = below - q n
+    for inserted in (0, 1):
+        change = absolute(distance + inserted - q) - absolute(distance)
+        prove(z3.Implies(z3.And(q >= 0, q <= 1), absolute(change) <= claimed(q)), f"inserted {inserted}")
+    for moved in (-1, 1):
+        prove(absolute(absolute(distance + moved) - absolute(distance)) <= 1, "replace")
+    return (
+        "the unrounded gap has sensitivity max(q, 1 - q) under add-remove, and it is attained; one under replace (z3)"
+    )
+
+
+@check("ours:bounded-range", rejects=[Fraction(1)])
+def check_bounded_range(subject: Fraction = Fraction(2)) -> str:
+    """Losses of one mechanism lie in an interval of length epsilon under add-remove: ratios of ratios, exactly."""
+    z, widest = Fraction(1, 5), Fraction(1)
+    for priors, (less, more) in itertools.product(hurtful_priors(), neighbours()):
+        algorithm = Algorithm((HALF,), (priors[1],), (z,))
+        first, second = algorithm.law(less), algorithm.law(more)
+        ratios = [p / second[o] for o, p in first.items()]
+        assert max(ratios) / min(ratios) <= (1 / z) ** int(subject)
+        widest = max(widest, max(ratios) / min(ratios))
+    assert widest == z**-2
+    return (
+        "one mechanism is epsilon-bounded-range under add-remove, and the range epsilon is attained: no factor "
+        "2 to gain (exact)"
+    )
+
+
+def renyi(alpha: Fraction, epsilon: Fraction, low: Fraction) -> arb:
+    """Renyi divergence of the pair of two-point laws with losses low and low + epsilon (low < 0 < low + epsilon)."""
+    up, down = (ball(low + epsilon)).exp(), ball(low).exp()
+    weight = (1 - down) / (up - down)  # mean of exp(loss) under the second law is one
+    a = ball(alpha)
+    return (weight * up**a + (1 - weight) * down**a).log() / (a - 1)
+
+
+@check("ours:bounded-range", code=tree_zcdp, rejects=[Fraction(1, 10), Fraction(99, 800), Fraction(101, 800)])
+def check_bounded_range_zcdp(subject: Fraction = Fraction(1, 8)) -> str:
+    """Bounded range epsilon gives rho = epsilon**2 / 8: the two-point laws, and the constant is best as epsilon
+    falls.
+    """
+    tightest = arb(0)
+    for epsilon, alpha in itertools.product(
+        (Fraction(1, 100), Fraction(1, 2), Fraction(2), Fraction(8)), (Fraction(101, 100), Fraction(2), Fraction(10))
+    ):
+        for j in range(1, 40):
+            ratio = renyi(alpha, epsilon, -epsilon * Fraction(j, 40)) / ball(alpha * epsilon**2)
+            assert ratio < ball(subject), (epsilon, alpha, j, ratio)
+            tightest = ratio if ratio > tightest else tightest
+    assert tightest > ball(Fraction(1248, 10_000))
+    assert ball(subject) < tightest * arb("1.01"), "a larger constant is not needed"
+    budgets = [0.5, 0.25, 1.0]
+    assert math.isclose(tree_zcdp(budgets), float(subject) * sum(e * e for e in budgets)), "a path adds them"
+    # proof for all laws: K(a) = log E exp(a L) has K(0) = K(1) = 0 and K'' <= epsilon**2 / 4 (Popoviciu), so a (a -
+    # 1) epsilon**2 / 8 - K is convex with zeros at 0 and 1. Popoviciu for a variable in [0, 1]: variance = E X^2 -
+    # m^2 <= m - m^2 <= 1/4
+    m = z3.Real("m")
+    prove(m - m * m <= z3.RealVal("1/4"), "Popoviciu")
+    return "bounded range epsilon is (epsilon^2 / 8)-zCDP; 1/8 is best (two-point laws reach 0.1248 alpha epsilon^2)"
+
+
+@check("text:exponential-mechanism", "lem:quantile", rejects=[1])
+def check_mechanism_proof(subject: int = 2) -> str:
+    """Weights within a factor c of each other's give laws within c^2, whatever the base measure and outcomes (z3)."""
+    c, w, v, rest, other = z3.Reals("c w v rest other")  # one outcome's weights and the sums of all others'
+    close = z3.And(c >= 1, w > 0, v > 0, rest >= 0, other >= 0, w <= c * v, v <= c * w, rest <= c * other)
+    near = z3.And(close, other <= c * rest)
+    bound = c if subject == 1 else c * c
+    prove(z3.Implies(near, w * (v + other) <= bound * v * (w + rest)), "the ratio of two laws")
+    return "exponential mechanism: weights change by exp(eps/2) at most, so do sums, so laws change by exp(eps) (z3)"
+
+
+def _uniform_in_cell(density: Any, cell: tuple[Fraction, Fraction], part: tuple[Fraction, Fraction]) -> Fraction:
+    """Place in the cell by length, not by the prior."""
+    return (part[1] - part[0]) / (cell[1] - cell[0])
+
+
+def _wrong_half(density: Any, cell: Any, part: Any) -> Fraction:
+    """All of the cell's mass in every part."""
+    return F(1)
+
+
+Density = Mapping[tuple[Fraction, Fraction], Fraction]
+
+
+def mass(density: Density, low: Fraction, high: Fraction) -> Fraction:
+    """Mass of (low, high] under a piecewise constant density."""
+    return sum((h * max(min(high, b) - max(low, a), F(0)) for (a, b), h in density.items()), F(0))
+
+
+def by_prior(density: Density, cell: tuple[Fraction, Fraction], part: tuple[Fraction, Fraction]) -> Fraction:
+    """Share of a part of a cell: in proportion to the prior."""
+    return mass(density, *part) / mass(density, *cell)
+
+
+@check("text:two-step-sampling", rejects=[_uniform_in_cell, _wrong_half])
+def check_two_step_sampling(subject: Callable[..., Fraction] = by_prior) -> str:
+    """Sampling a cell, then a place in it in proportion to mu, has the mechanism's density exp(-eps Gap/2) mu."""
+    draw, ends = random.Random(11), (F(0), F(8))
+    for _ in range(60):
+        data = sorted(draw.sample(range(1, 16), draw.randrange(1, 5)))
+        x = [F(v, 2) for v in data]
+        density = {(F(k), F(k + 1)): F(draw.choice((0, 1, 5))) for k in range(7)} | {(F(7), F(8)): F(1)}
+        z, rank = F(1, draw.choice((2, 9))), math.floor(F(draw.randrange(1, 8), 8) * len(x))
+        cells = list(itertools.pairwise([ends[0], *x, ends[1]]))
+        weights = [z ** abs(k - rank) * mass(density, *cell) for k, cell in enumerate(cells)]
+        for k, (low, high) in enumerate(cells):
+            for part in ((low, (low + high) / 2), ((low + 3 * high) / 4, high)):
+                if not weights[k]:
+                    continue
+                direct = z ** abs(k - rank) * mass(density, *part) / sum(weights)
+                assert weights[k] / sum(weights) * subject(density, (low, high), part) == direct, (x, part)
+    return "cell first, place in the cell in proportion to the prior second: the mechanism's own law (60 exact cases)"

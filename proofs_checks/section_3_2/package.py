@@ -1,0 +1,139 @@
+"""What the package computes for one quantile, against fractions: gaps, inner products, the bound."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from pq.bounds import lem_quantile
+from pq.truth.evaluate import gap as package_gap
+from pq.truth.evaluate import log_psi, log_psi_harmonic
+from proofs_checks.engine.registry import check
+from proofs_checks.tools.broken import scaled
+from proofs_checks.tools.cases import GAP_SAMPLE, one_quantile_cases
+from proofs_checks.tools.exact import Grid, Restricted, gap, log_ball, mechanism, psi
+from proofs_checks.tools.pieces import column, spread
+
+F = Fraction
+HALF = F(1, 2)
+WHOLE = (-math.inf, math.inf)
+
+
+def _closed(x: Any, q: Any, o: Any) -> Any:
+    """Records equal to the value counted as below it."""
+    return np.abs(np.searchsorted(np.sort(x), o, side="right") - [math.floor(level * len(x)) for level in q])
+
+
+def _rounded_up(x: Any, q: Any, o: Any) -> Any:
+    """The target ceil(q n)."""
+    return np.abs(np.searchsorted(np.sort(x), o) - [math.ceil(level * len(x)) for level in q])
+
+
+@check("eq:gap", "text:target-interval", code=package_gap, rejects=[_closed, _rounded_up])
+def check_gap_in_package(subject: Callable[..., Any] = package_gap) -> str:
+    """`pq.gap` is eq:gap on different records in any order, for outputs on, between and beyond them."""
+    cases = 0
+    for n, q in itertools.product(range(1, 7), GAP_SAMPLE):
+        x = np.random.default_rng(n).permutation(column(Grid(n)))
+        outputs = [F(j, 2) for j in range(2 * n + 4)]
+        found = subject(x, [q] * len(outputs), [float(o) for o in outputs])
+        assert list(found) == [gap(Grid(n), q, o) for o in outputs], (n, q)
+        cases += len(outputs)
+    return f"pq.gap is eq:gap in {cases} cases: records in any order, outputs on, between and beyond them"
+
+
+@check(
+    "text:psi-limit",
+    "text:u-upper-bound",
+    "eq:basic",
+    code=log_psi,
+    rejects=[
+        lambda x, q, prior, epsilon=None: log_psi(x, q, prior),
+        lambda x, q, prior, epsilon=None: log_psi(x, q, prior, epsilon and 2 * epsilon),
+        lambda x, q, prior, epsilon=None: 1.001 * log_psi(x, q, prior, epsilon),
+    ],
+)
+def check_inner_product_in_package(subject: Callable[..., float] = log_psi) -> str:
+    """`pq.log_psi` is the exact inner product at every epsilon, at most its limit with the sign turned round, which is
+    the mass of the optimal cell."""
+    cases = 0
+    for data, q, prior, z in one_quantile_cases():
+        if not data.size:
+            continue
+        scaled_prior = {o: mass / sum(prior.values()) for o, mass in prior.items()}
+        x, spread_prior = column(data), spread(scaled_prior)
+        at = subject(x, q, spread_prior, -2 * math.log(z))
+        limit = subject(x, q, spread_prior)
+        exact, best = psi(data, q, scaled_prior, z), psi(data, q, scaled_prior, F(0))
+        assert math.isclose(at, float(log_ball(exact)), rel_tol=1e-9, abs_tol=1e-9), (data, q, z)
+        assert math.isclose(math.exp(limit), best, rel_tol=1e-9, abs_tol=1e-300), (data, q)
+        assert limit <= at + 1e-12, "U^(q) is the larger loss"
+        cases += 1
+    return f"pq.log_psi is the exact Psi^(q, epsilon), and Psi^(q) its limit from above, in {cases} cases"
+
+
+@check(
+    "text:log-sum-exp",
+    "text:u-upper-bound",
+    code=log_psi_harmonic,
+    rejects=[
+        lambda x, q, priors, epsilon: log_psi_harmonic(x, q, priors, epsilon) - math.log(len(q)),
+        lambda x, q, priors, epsilon: log_psi_harmonic(x, q, priors),
+    ],
+)
+def check_harmonic_in_package(subject: Callable[..., float] = log_psi_harmonic) -> str:
+    """`pq.log_psi_harmonic` is the log of the exact harmonic mean of m inner products."""
+    cases = list(one_quantile_cases())
+    checked = 0
+    for first, second in itertools.pairwise(cases):
+        if first[0].size and first[0].size == second[0].size:
+            data, z = first[0], first[3]
+            values = [psi(data, case[1], case[2], z) / sum(case[2].values()) for case in (first, second)]
+            exact = 2 / sum(1 / value for value in values)
+            priors = [spread(case[2]) for case in (first, second)]
+            found = subject(column(data), [first[1], second[1]], priors, -2 * math.log(z))
+            assert math.isclose(found, float(log_ball(exact)), rel_tol=1e-9, abs_tol=1e-9)
+            checked += 1
+    assert checked >= 8
+    return f"pq.log_psi_harmonic is the log of the harmonic mean of the inner products in {checked} pairs"
+
+
+@check(
+    "lem:quantile",
+    "eq:quantile",
+    "eq:basic",
+    "text:no-assumptions",
+    "text:repetitions",
+    "text:perfect-prediction",
+    code=lem_quantile,
+    rejects=[scaled(lem_quantile, 0.99), scaled(lem_quantile, 1.01), lambda *args, **named: lem_quantile(*args)],
+)
+def check_lem_quantile_in_package(subject: Callable[..., float] = lem_quantile) -> str:
+    """Pr{Gap >= bound} <= beta by exact laws for each beta that a tail attains, any total mass; nothing less will do:
+    a prior with nearly all of its mass at one wrong cell attains the bound."""
+    cases = 0
+    for data, q, prior, z in one_quantile_cases():
+        law = mechanism(Restricted(data, *WHOLE), q, prior, z)
+        inner, total = psi(data, q, prior, z), sum(prior.values())
+        for o, at in law.items():
+            tail = sum(p for v, p in law.items() if gap(data, q, v) >= gap(data, q, o))
+            for beta in (float(tail), float(at)):
+                bound = subject(float(log_ball(inner)), -2 * math.log(z), beta, log_total=float(log_ball(total)))
+                failed = sum(p for v, p in law.items() if gap(data, q, v) > bound * (1 - 1e-12) + 1e-9)
+                assert failed <= beta * (1 + 1e-9), (data, q, z)
+                cases += 1
+    few, z = F(1, 10**30), F(1, 10)
+    prior = {HALF: few, 6 + HALF: 1 - few}
+    law = mechanism(Restricted(Grid(6), *WHOLE), F(1, 20), prior, z)
+    bound = subject(
+        float(log_ball(psi(Grid(6), F(1, 20), prior, z))), -2 * math.log(z), float(law[6 + HALF]) * (1 - 1e-9)
+    )
+    assert 6 <= bound < 6.001, "a smaller bound is exceeded, a larger one is not tight"
+    perfect = subject(0.0, 1.0, 0.05)
+    assert math.isclose(perfect, 2 * math.log(20)), "a perfect prediction: (2/eps) log(1/beta)"
+    return f"lem:quantile as the package computes it: exact tails in {cases} cases, and attained by two cells"

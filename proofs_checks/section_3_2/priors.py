@@ -1,0 +1,198 @@
+"""What uniform, Cauchy and half-Cauchy priors cost: cor:cauchy and the prose around it."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import random
+from collections.abc import Callable
+from fractions import Fraction
+
+import sympy
+from flint import arb
+
+from pq import HalfCauchy
+from pq.bounds import cor_cauchy, uniform_bound
+from proofs_checks.engine.registry import check
+from proofs_checks.tools.chains import cauchy_mass
+from proofs_checks.tools.exact import Grid, Restricted, ball, gap, mechanism
+
+HALF = Fraction(1, 2)
+
+
+def least_between_records(x: list[float], low: float) -> float:
+    """psi as printed: the least distance between records."""
+    return min(b - a for a, b in itertools.pairwise(x))
+
+
+@check(
+    "text:uniform-bound",
+    "text:aq-bound",
+    code=uniform_bound,
+    rejects=[lambda x, low: min(x[0] - low, min(b - a for a, b in itertools.pairwise(x)))],
+)
+def check_uniform_first_cell(subject: Callable[[list[float], float], float] = least_between_records) -> str:
+    """Counterexample for floor(q n) = 0: the bound claims gap 0 with probability 9/10, which has 1/46."""
+    beta, z = Fraction(1, 10), Fraction(1, 25)
+    masses = {HALF: Fraction(1, 1000), 1 + HALF: Fraction(499, 1000), 2 + HALF: HALF}  # x = (0.001, 0.5) in (0, 1)
+    law = mechanism(Restricted(Grid(2), -math.inf, math.inf), Fraction(1, 4), masses, z)
+    bound = uniform_bound(1.0, subject([0.001, 0.5], 0.0), -2 * math.log(z), float(beta))
+    assert bound < 1 - 1e-9, "the bound survives"
+    assert 1 - law[HALF] > Fraction(95, 100)
+    return (
+        f"uniform prior, x = (0.001, 0.5) in (0, 1), q = 1/4: gap < {bound:.3f} claimed w.p. 0.9, Pr{{gap = 0}} "
+        "is 0.046"
+    )
+
+
+@check("text:uniform-bound", rejects=[lambda rank: True, lambda rank: rank >= -1])
+def check_uniform_bound(subject: Callable[[int], bool] = lambda rank: rank >= 1) -> str:
+    """Psi >= psi / (b - a) for the uniform prior and all data, where floor(q n) >= 1."""
+    draw = random.Random(2)
+    for _ in range(300):
+        n = draw.randrange(2, 7)
+        x = sorted(draw.sample(range(1, 60), n))
+        least = min(b - a for a, b in itertools.pairwise(x))
+        for q in (Fraction(p, 12) for p in range(1, 12)):
+            k = math.floor(q * n)
+            ends = [0, *x, 60]
+            if subject(k):
+                assert Fraction(ends[k + 1] - ends[k], 60) >= Fraction(least, 60), (x, q)
+    return "uniform prior: the optimal cell has mass at least psi / (b - a) whenever floor(q n) >= 1"
+
+
+@check("cor:cauchy", "text:cauchy-mass", rejects=[lambda t: 2 * t / (1 + t**2), lambda t: t])
+def check_cauchy_mass(subject: Callable[[sympy.Expr], sympy.Expr] = lambda t: t / (1 + t**2)) -> str:
+    """cor:cauchy: inner cells by the density's least value; the left tail by arctan(t) >= t / (1 + t^2), n >= 3."""
+    a, b, r, s = sympy.symbols("a b R psi", positive=True)
+    sigma = (b - a) / 2
+    claimed = 2 * (b - a) * s / sympy.pi / ((b - a) ** 2 + 4 * r**2)
+    assert sympy.simplify(sigma / sympy.pi * s / (sigma**2 + r**2) - claimed) == 0
+    printed = sympy.pi * (b - a + 4 * r**2 / (b - a)) / (2 * s)
+    assert sympy.simplify(1 / claimed - printed) == 0
+    # mass of (-infinity, x_1] is at least arctan(t) / pi with t = sigma / R; the claim is at most t / (1 + t^2) / pi
+    # if psi <= R
+    t = sympy.symbols("t", positive=True)
+    slope = sympy.factor(sympy.diff(sympy.atan(t) - subject(t), t))
+    assert sympy.limit(sympy.atan(t) - subject(t), t, 0) == 0
+    assert slope.is_positive, slope
+    return (
+        "cor:cauchy: the claimed mass bounds every inner cell, and the left tail too when psi <= R, that is "
+        "for n >= 3 (sympy)"
+    )
+
+
+def paper_cauchy(*args: float, **known: int) -> float:
+    """The printed cor:cauchy."""
+    return cor_cauchy(*args, version="paper", **known)
+
+
+@check("cor:cauchy", "text:cauchy-mass", code=cor_cauchy, rejects=[cor_cauchy])
+def check_cauchy_two_records(subject: Callable[..., float] = paper_cauchy) -> str:
+    """Counterexample for n = 2 and floor(q n) = 0: two far records, scale 1; the left tail has half the claimed
+    mass.
+    """
+    x, radius, beta = Fraction(999), 1000.0, Fraction(1, 10)
+    tail = ball(HALF) - ball(x).atan() / arb.pi()  # mass of (-infinity, -999]
+    z = Fraction(1, 15_748)
+    bound = subject(radius, 2.0, float(2 * x), -2 * math.log(z), float(beta), n=2, rank=0)
+    assert bound < 1 - 1e-9, "the bound survives"
+    inner = 1 - 2 * tail
+    failure = (inner * ball(z) + tail * ball(z) ** 2) / (tail + inner * ball(z) + tail * ball(z) ** 2)
+    assert failure > ball(Fraction(15, 100)), failure
+    return (
+        f"cor:cauchy, x = (-999, 999), scale 1, R = 1000, q = 1/4: gap < {bound:.4f} claimed w.p. 0.9, "
+        f"Pr{{gap >= 1}} > 0.15"
+    )
+
+
+@check("text:log-pi", rejects=[lambda: math.log(2), lambda: 2 * math.log(math.pi)])
+def check_log_pi(subject: Callable[[], float] = lambda: math.log(math.pi)) -> str:
+    """With R = (b - a) / 2 the Cauchy bound is the uniform one plus 2 / epsilon log pi."""
+    r, s, beta = sympy.symbols("R psi beta", positive=True)
+    width = 2 * r
+    cauchy = sympy.pi * (width + 4 * r**2 / width) / (2 * beta * s)
+    uniform = width / (beta * s)
+    assert sympy.simplify(cauchy / uniform) == sympy.pi
+    assert abs(subject() - math.log(math.pi)) < 1e-12
+    return "with R = (b - a) / 2 the Cauchy bound exceeds the uniform one by exactly (2 / epsilon) log pi (sympy)"
+
+
+@check(
+    "text:uniform-wrong-interval", rejects=[lambda n, excess: excess, lambda n, excess: n / 2 - 1, lambda n, excess: n]
+)
+def check_uniform_wrong_interval(subject: Callable[[int, float], float] = lambda n, excess: n / 2) -> str:
+    """The uniform prior on a wrong interval errs by ranks, not by R: data just outside give gap floor(q n) for sure."""
+    for n, excess in itertools.product((10, 1000), (1e-9, 1.0)):
+        # all records in (1, 1 + excess), prior on (0, 1): every output lies below all records
+        law = mechanism(Restricted(Grid(n), -math.inf, math.inf), HALF, {HALF: Fraction(1)}, HALF)
+        assert all(float(gap(Grid(n), HALF, o)) == subject(n, excess) for o in law)
+    return (
+        "uniform prior on (0, 1), all data in (1, 1 + 1e-9): the gap is floor(q n) with certainty, however "
+        "small R - (b - a) / 2"
+    )
+
+
+@check("text:tails", rejects=[lambda r: r**2, lambda r: sympy.log(1 + r**2)])
+def check_tail_rates(subject: Callable[[sympy.Expr], sympy.Expr] = lambda r: r) -> str:
+    """-log of a cell's mass at distance R: linear for Laplace, logarithmic for Cauchy; quadratic for the normal."""
+    r = sympy.symbols("R", positive=True)
+    laplace = -sympy.log((sympy.exp(-r) - sympy.exp(-r - 1)) / 2)
+    assert sympy.limit(sympy.expand_log(sympy.simplify(laplace), force=True) / subject(r), r, sympy.oo) == 1
+    cauchy = -sympy.log(1 / (sympy.pi * (1 + (r + 1) ** 2)))
+    assert sympy.limit(cauchy / sympy.log(1 + r**2), r, sympy.oo) == 1
+    normal = r**2 / 2
+    assert sympy.limit(normal / r, r, sympy.oo) == sympy.oo
+    return (
+        "the bound grows like R for a Laplace prior, like log(1 + R^2) for Cauchy, like R^2 for the normal "
+        "(sympy limits)"
+    )
+
+
+def inner_separation(x: list[Fraction], rank: int) -> Fraction:
+    """Corrected: the distance from the bound to the first record counts where the target is before all records."""
+    ends = [Fraction(0), *x]
+    return min(b - a for a, b in itertools.pairwise(ends if rank == 0 else x))
+
+
+@check(
+    "text:half-cauchy",
+    rejects=[lambda x, rank: min(b - a for a, b in itertools.pairwise(x)), lambda x, rank: x[1] - x[0]],
+)
+def check_half_cauchy_first(subject: Callable[[list[Fraction], int], Fraction] = inner_separation) -> str:
+    """Rank 0: the optimal cell (0, x_1] is as short as the first record is close to the bound, for every number of
+    records, so the separation of records alone bounds no mass."""
+    for n in (2, 3, 10, 100):
+        for first in (Fraction(1, 10), Fraction(1, 10**6)):
+            x = [first] + [first + 3 * (i + 1) for i in range(n - 1)]
+            radius, width = ball(x[-1]), ball(Fraction(2))
+            for rank in (0, 1):
+                ends = [Fraction(0), *x]
+                cell = cauchy_mass(ends[rank], ends[rank + 1]) / cauchy_mass(Fraction(0), math.inf)
+                claimed = 2 * 2 * width * ball(subject(x, rank)) / arb.pi() / (width**2 + 4 * radius**2)
+                assert cell > claimed, f"n = {n}, rank {rank}: mass {float(cell):.3g}, claimed {float(claimed):.3g}"
+    return "half-Cauchy at rank 0: the distance of the first record to the bound counts, whatever n is"
+
+
+@check(
+    "text:half-cauchy",
+    code=HalfCauchy,
+    rejects=[lambda mass: mass, lambda mass: mass * arb("1.98"), lambda mass: mass * arb("2.02")],
+)
+def check_half_cauchy(subject: Callable[[arb], arb] = lambda mass: 2 * mass) -> str:
+    """One-sided bounds: the half-Cauchy doubles every mass on its side, so its bound is 2 / epsilon log 2 smaller."""
+    t, s, low_, high_ = sympy.symbols("t s low high", positive=True)
+    density = 1 / (sympy.pi * s * (1 + (t / s) ** 2))
+    assert sympy.integrate(density, (t, 0, sympy.oo)) == sympy.Rational(1, 2)  # so the density doubles, everywhere
+    least = 2 * density.subs(t, high_) * (high_ - low_)  # it falls: a cell has at least its right end's density
+    claimed = 2 * 4 * s * (high_ - low_) / sympy.pi / (4 * s**2 + 4 * high_**2)  # width 2 s, doubled
+    assert sympy.simplify(least - claimed) == 0
+    draw = random.Random(8)
+    for _ in range(100):
+        low = Fraction(draw.randrange(10**4), draw.choice((1, 100)))
+        high = low + Fraction(1, draw.choice((1, 10**4)))
+        half = (ball(high).atan() - ball(low).atan()) / (arb.pi() / 2)
+        assert abs(subject(cauchy_mass(low, high)) - half) < 1e-30, (low, high)
+        package = math.exp(HalfCauchy(1.0).log_mass(float(low), float(high)))
+        assert math.isclose(package, float(half), rel_tol=1e-6), (low, high)
+    return "half-Cauchy prior for one-sided data: twice the Cauchy mass on every cell, a bound smaller by (2/eps) log 2"

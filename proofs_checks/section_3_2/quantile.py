@@ -1,0 +1,191 @@
+"""lem:quantile and its refinements against exact laws."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import random
+from collections.abc import Callable, Iterator
+from fractions import Fraction
+
+from pq.bounds import expected_gap
+from proofs_checks.engine.registry import check
+from proofs_checks.tools.cases import one_quantile_cases
+from proofs_checks.tools.exact import Grid, Points, Prior, Restricted, ball, gap, log_ball, mechanism, psi
+
+F = Fraction
+HALF = Fraction(1, 2)
+QUARTERS = (Fraction(1, 4), Fraction(1, 2), Fraction(3, 4))
+WHOLE = (-math.inf, math.inf)
+
+Tail = Callable[[Fraction, int, Fraction, Fraction], Fraction]
+
+
+def tail_bound(z: Fraction, gamma: int, inner: Fraction, total: Fraction) -> Fraction:
+    """exp(-epsilon gamma / 2) mu(R) / Psi: eq:quantile for a prior of any total mass."""
+    return z**gamma * total / inner
+
+
+@check(
+    "eq:basic",
+    "text:no-assumptions",
+    "lem:quantile",
+    "eq:quantile",
+    rejects=[
+        lambda z, gamma, inner, total: z ** (gamma + 1) * total / inner,
+        lambda z, gamma, inner, total: z**gamma / inner,
+        lambda z, gamma, inner, total: z ** (2 * gamma) * total / inner,
+    ],
+)
+def check_lem_quantile(subject: Tail = tail_bound) -> str:
+    """eq:quantile and so lem:quantile and eq:basic: Pr{Gap >= gamma} is at most the bound, exactly."""
+    cases = 0
+    for data, q, prior, z in one_quantile_cases():
+        law = mechanism(Restricted(data, -math.inf, math.inf), q, prior, z)
+        inner, total = psi(data, q, prior, z), sum(prior.values())
+        for gamma in range(1, data.size + 1):
+            tail = sum((p for o, p in law.items() if gap(data, q, o) >= gamma), Fraction(0))
+            assert tail <= subject(z, gamma, inner, total), (data, q, z, gamma)
+            cases += 1
+    return (
+        f"lem:quantile: Pr{{Gap >= gamma}} <= exp(-epsilon gamma / 2) mu(R) / Psi in {cases} exact cases, total "
+        "mass 1 or not"
+    )
+
+
+@check("eq:basic", "lem:quantile", rejects=[lambda z, gamma, inner, total: z**gamma * total / inner])
+def check_lem_quantile_total_mass(subject: Tail = lambda z, gamma, inner, total: z**gamma / inner) -> str:
+    """Counterexample for a base measure that is no probability measure: scaling it changes the printed bound, not
+    the law.
+    """
+    data, q, z = Grid(1), HALF, HALF
+    prior = {HALF: Fraction(8), 1 + HALF: Fraction(8)}
+    law = mechanism(Restricted(data, -math.inf, math.inf), q, prior, z)
+    assert law[1 + HALF] == Fraction(1, 3)
+    assert law[1 + HALF] > subject(z, 1, psi(data, q, prior, z), Fraction(16)), "the bound survives"
+    return "lem:quantile needs mu(R) <= 1: with n = 1 and mass 8 in each cell the bound is 1/24 and the probability 1/3"
+
+
+@check(
+    "eq:basic",
+    "text:psi-limit",
+    "text:u-upper-bound",
+    rejects=[lambda low, high: low >= high, lambda low, high: low < high],
+)
+def check_psi_monotone(subject: Callable[[Fraction, Fraction], bool] = lambda low, high: low <= high) -> str:
+    """Psi falls with epsilon to the mass of the optimal cell, so the bound with Psi^(q) is the looser one."""
+    for data, q, prior, _ in one_quantile_cases():
+        values = [psi(data, q, prior, z) for z in (Fraction(0), Fraction(1, 9), HALF, Fraction(8, 9), Fraction(1))]
+        optimal = sum((mass for o, mass in prior.items() if gap(data, q, o) == 0), Fraction(0))
+        assert values[0] == optimal
+        assert all(subject(low, high) for low, high in itertools.pairwise(values)), (data, q)
+    return "Psi^(q, epsilon) is monotone: the optimal cell's mass at epsilon = infinity, the total mass at 0 (exact)"
+
+
+@check("eq:quantile", "ours:exponential-moment", rejects=[lambda inner, total: 1 / inner, lambda inner, total: total])
+def check_exponential_moment(
+    subject: Callable[[Fraction, Fraction], Fraction] = lambda inner, total: total / inner,
+) -> str:
+    """Ours: E exp(epsilon Gap / 2) = mu(R) / Psi, an equality, so E Gap <= 2 U / epsilon by Jensen and eq:quantile
+    by Markov.
+    """
+    for data, q, prior, z in one_quantile_cases():
+        law = mechanism(Restricted(data, -math.inf, math.inf), q, prior, z)
+        inner, total = psi(data, q, prior, z), sum(prior.values())
+        if len(prior) == 1:
+            continue  # the engine takes a short cut there
+        assert sum(p / z ** int(gap(data, q, o)) for o, p in law.items()) == subject(inner, total)
+        mean = sum(p * gap(data, q, o) for o, p in law.items())
+        assert not ball(mean) * -log_ball(z) > log_ball(total / inner), (data, q)
+    return "ours: E exp(epsilon Gap / 2) = mu(R) / Psi exactly, hence E Gap <= (2 / epsilon) U with no log(1 / beta)"
+
+
+@check("ours:sharp-calibration", rejects=[lambda q: min(q, 1 - q), lambda q: q])
+def check_sharp_calibration(subject: Callable[[Fraction], Fraction] = lambda q: max(q, 1 - q)) -> str:
+    """Ours: the unrounded utility is max(q, 1 - q)-sensitive, so its rate is larger and the tail bound as much
+    smaller.
+    """
+    for n, p in itertools.product(range(8), range(1, 20)):
+        q = Fraction(p, 20)
+        for below, inserted_below in itertools.product(range(n + 1), (0, 1)):
+            change = abs(below + inserted_below - q * (n + 1)) - abs(below - q * n)
+            assert abs(change) <= subject(q), (n, q)
+    for data, q, prior, z in one_quantile_cases():
+        unit = q.denominator  # one rank is worth z**unit
+        gaps = {o: int(unit * gap(data, q, o, rounded=False)) for o in prior}
+        weights = {o: prior[o] * z ** gaps[o] for o in prior}
+        inner = sum(weights.values())
+        for gamma in gaps.values():
+            tail = sum(w for o, w in weights.items() if gaps[o] >= gamma) / inner
+            assert tail <= z**gamma * sum(prior.values()) / inner
+    return (
+        "ours: with the unrounded target the gap bound is max(q, 1 - q) times the printed one (same epsilon; "
+        "error to q n)"
+    )
+
+
+@check("text:perfect-prediction", rejects=[lambda z: 1 - z, lambda z: 1 / (1 + z)])
+def check_perfect_prediction(subject: Callable[[Fraction], Fraction] = lambda z: F(1)) -> str:
+    """All mass on the optimal cell: Psi = 1 at every epsilon, bound (2/eps) log(1/beta), and a gap of 0 for sure."""
+    for n, q, z in itertools.product(range(6), QUARTERS, (F(0), F(1, 9), HALF)):
+        prior = {math.floor(q * n) + HALF: F(1)}
+        assert psi(Grid(n), q, prior, z) == subject(z)
+        law = mechanism(Restricted(Grid(n), *WHOLE), q, prior, z)
+        assert all(gap(Grid(n), q, o) == 0 for o in law)
+    return "perfect prediction: Psi = 1 with and without epsilon; the gap is 0 with certainty, so the bound is loose"
+
+
+def tied_cases() -> Iterator[tuple[Points, Fraction, Prior, Fraction]]:
+    """Repeated records, priors on the cells between different values."""
+    draw = random.Random(12)
+    for _ in range(80):
+        values = sorted(draw.choice((1, 1, 2, 5)) for _ in range(draw.randrange(1, 7)))
+        data = Points(tuple(F(v) for v in values))
+        masses = [F(draw.choice((1, 10, 10_000))) for _ in range(4)]
+        prior = {o: m / sum(masses) for o, m in zip((HALF, F(3, 2), F(3), F(6)), masses, strict=True)}
+        yield data, F(draw.randrange(1, 8), 8), prior, F(1, draw.choice((2, 30, 10**6)))
+
+
+@check(
+    "text:no-assumptions",
+    "text:repetitions",
+    rejects=[
+        lambda z, gamma, inner, total: z ** (gamma + 1) * total / inner,
+        lambda z, gamma, inner, total: z ** (2 * gamma) * total / inner,
+    ],
+)
+def check_ties_one(subject: Tail = tail_bound) -> str:
+    """eq:quantile with repeated records, nothing asked of the data: exact tails at most exp(-eps gamma/2)/Psi."""
+    empty = 0
+    for data, q, prior, z in tied_cases():
+        law, inner = mechanism(Restricted(data, *WHOLE), q, prior, z), psi(data, q, prior, z)
+        for gamma in range(1, data.size + 1):
+            tail = sum((p for o, p in law.items() if gap(data, q, o) >= gamma), F(0))
+            assert tail <= subject(z, gamma, inner, F(1)), (data, q, gamma)
+        empty += psi(data, q, prior, F(0)) == 0
+    assert empty > 10
+    return f"repeated records: lem:quantile holds with Psi^(q, eps) in 80 exact cases; Psi^(q) is 0 in {empty} of them"
+
+
+@check(
+    "ours:exponential-moment",
+    code=expected_gap,
+    rejects=[
+        lambda log_psi, epsilon: -log_psi / epsilon,
+        lambda log_psi, epsilon: -1.9 * log_psi / epsilon,
+        lambda log_psi, epsilon: -2.5 * log_psi / epsilon,
+    ],
+)
+def check_expected_gap(subject: Callable[[float, float], float] = expected_gap) -> str:
+    """Ours: E Gap <= (2 / epsilon) U for one quantile, exact means."""
+    closest = 0.0
+    for data, q, prior, z in one_quantile_cases():
+        total = sum(prior.values())
+        scaled = {o: mass / total for o, mass in prior.items()}
+        law = mechanism(Restricted(data, -math.inf, math.inf), q, scaled, z)
+        mean = float(sum(p * gap(data, q, o) for o, p in law.items()))
+        limit = subject(float(log_ball(psi(data, q, scaled, z))), -2 * math.log(z))
+        assert mean <= limit * (1 + 1e-12) + 1e-12, (data, q, mean, limit)
+        closest = max(closest, mean / limit if limit else 0.0)
+    assert closest > 0.9
+    return f"ours: E Gap <= (2 / epsilon) U (exact means; ratio up to {closest:.3f})"

@@ -1,0 +1,1 @@
+"""Section 3.3 and Appendices A.2, A.3 and D."""

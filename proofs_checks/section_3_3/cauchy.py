@@ -1,0 +1,84 @@
+"""cor:multi-cauchy: Cauchy priors down the tree."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import random
+from collections.abc import Callable
+from fractions import Fraction
+
+from flint import arb
+
+from pq.bounds import cor_multi_cauchy
+from proofs_checks.engine.registry import check
+from proofs_checks.tools.chains import cauchy_mass
+from proofs_checks.tools.exact import ball
+
+HALF = Fraction(1, 2)
+
+
+def paper_multi_cauchy(*args: float) -> float:
+    """cor:multi-cauchy as printed."""
+    return cor_multi_cauchy(*args, version="paper")  # type: ignore[arg-type, misc]
+
+
+@check("cor:multi-cauchy", code=cor_multi_cauchy, rejects=[cor_multi_cauchy])
+def check_multi_cauchy_printed(subject: Callable[..., float] = paper_multi_cauchy) -> str:
+    """Counterexample: x = (-1, 0, 1), quantiles 1/4, 1/2, 2/3, standard Cauchy priors, epsilon = 40, beta = 1/4."""
+    z = (-arb(10)).exp()  # each level runs at 20
+    # the median falls into (-1, 0], and there below -1/2; then 2/3 aims at rank 1 of 3 where floor(2/3 * 3) = 2
+    median = cauchy_mass(Fraction(-1), Fraction(0)) / (
+        cauchy_mass(Fraction(-1), Fraction(0)) + ball(Fraction(3, 4)) * z
+    )
+    below = cauchy_mass(Fraction(-1), -HALF) / cauchy_mass(Fraction(-1), Fraction(0))
+    near = cauchy_mass(-HALF, Fraction(0))
+    failure = median * below * near / (near + z)
+    bound = subject(1.01, 2.0, 1.0, 40.0, 3, 0.25)
+    assert bound < 1 - 1e-9, "the bound survives"
+    assert failure > ball(Fraction(2, 5))
+    return (
+        f"cor:multi-cauchy as printed, m = 3, n = 3: gap < {bound:.3f} claimed w.p. 3/4, Pr{{gap >= 1}} > "
+        f"{float(failure) - 0.001:.3f}"
+    )
+
+
+@check("cor:multi-cauchy", rejects=[lambda z: arb(1), lambda z: 2 * z])
+def check_multi_cauchy_cells(subject: Callable[[arb], arb] = lambda z: z) -> str:
+    """Psi^ of a node is at least exp(-epsilon_i / 2) times the claimed mass, leftmost cells and lone records too."""
+    draw = random.Random(6)
+    shrunk = False
+    for _ in range(400):
+        n = draw.randrange(2, 7)
+        x = [Fraction(v, 4) for v in sorted(draw.sample(range(-40, 41), n))]
+        least = min(b - a for a, b in itertools.pairwise(x))
+        radius = max(abs(v) for v in x) + Fraction(1, 100)
+        claimed = 2 * 2 * ball(least) / arb.pi() / (4 + 4 * ball(radius) ** 2)
+        first = draw.randrange(n)
+        low = x[first] - Fraction(1, draw.choice((5, 10**6)))  # an edge as close to its right neighbour as may be
+        inside, z = x[first:], ball(Fraction(1, draw.choice((2, 100))))
+        ends = [low, *inside, math.inf]
+        total = cauchy_mass(low, math.inf)
+        masses = [cauchy_mass(a, b) / total for a, b in itertools.pairwise(ends)]
+        for target in range(len(inside)):
+            psi = sum((mass * z ** abs(k - target) for k, mass in enumerate(masses)), arb(0))
+            assert psi > subject(z) * claimed, (x, low, target)
+            shrunk = shrunk or bool(masses[target] < claimed)
+    assert shrunk
+    return (
+        "Cauchy nodes: Psi^ >= exp(-epsilon_i / 2) claimed mass always; the mass alone fails in a node's "
+        "leftmost cell (balls)"
+    )
+
+
+@check("cor:multi-cauchy", code=cor_multi_cauchy, rejects=[paper_multi_cauchy])
+def check_multi_cauchy(subject: Callable[..., float] = cor_multi_cauchy) -> str:
+    """The corrected bound is at least the printed one, and at least one rank wherever the instance above errs by
+    one.
+    """
+    for epsilon in (1.0, 40.0, 4000.0):
+        assert subject(1.01, 2.0, 1.0, epsilon, 3, 0.25) >= max(
+            1.0, paper_multi_cauchy(1.01, 2.0, 1.0, epsilon, 3, 0.25)
+        )
+    assert 0 < subject(1.0, 2.0, 0.1, 1.0, 1, 0.5) < math.inf
+    return "cor:multi-cauchy, corrected: covers m = 1, rounding and leftmost cells"

@@ -1,0 +1,162 @@
+"""How many mechanisms a record meets, and what that is worth."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections import defaultdict
+from collections.abc import Callable
+from fractions import Fraction
+
+import z3
+
+from pq.bounds import binary_depth, kary_depth
+from proofs_checks.engine.registry import check
+from proofs_checks.tools.exact import (
+    Algorithm,
+    Data,
+    Grid,
+    Law,
+    Points,
+    Position,
+    Prior,
+    Restricted,
+    build,
+    height,
+    mechanism,
+)
+from proofs_checks.tools.solver import prove
+from proofs_checks.tools.trees import path_spends, printed_levels, walk
+
+F = Fraction
+HALF = Fraction(1, 2)
+QUARTERS = (Fraction(1, 4), Fraction(1, 2), Fraction(3, 4))
+
+
+@check(
+    "text:mechanisms-per-record",
+    "alg:quantiles",
+    rejects=[lambda m, arity: kary_depth(m - 1, arity) if m > 1 else 1, lambda m, arity: m.bit_length()],
+)
+def check_depth(subject: Callable[[int, int], int] = kary_depth) -> str:
+    """Algorithm 1 builds ceil(log_K(m + 1)) levels: its largest child has floor(m / K) indices."""
+    for arity in range(2, 9):
+        for m in range(1, 150):
+            tree = build(range(m), arity)
+            assert height(tree) == subject(m, arity), (m, arity)
+            if m >= arity:
+                assert tree is not None
+                assert max(sum(len(n.indices) for n in walk(child)) for child in tree.children) == m // arity
+        for levels in range(1, 12):  # the digits of m: arity**(levels - 1) <= m < arity**levels
+            assert kary_depth(arity ** (levels - 1), arity) == kary_depth(arity**levels - 1, arity) == levels
+    return (
+        "Algorithm 1 has ceil(log_K(m + 1)) levels, K = 2..8, m < 150: the largest child of m indices holds "
+        "floor(m / K)"
+    )
+
+
+@check("text:mechanisms-per-record", rejects=[lambda m, arity: (m - 1) // arity, lambda m, arity: -(-m // arity)])
+def check_largest_child(subject: Callable[[int, int], int] = lambda m, arity: m // arity) -> str:
+    """Its index arithmetic: the last child has floor(m / K) indices and no child more, for each K up to 40 and all m
+    (z3).
+    """
+    m, j, a, b, last = z3.Ints("m j a b last")
+    for arity in range(2, 41):
+        # a = ceil(j m / K), b = ceil((j - 1) m / K); child j has a - b - 1 indices
+        low = z3.And(arity * (a - 1) < j * m, j * m <= arity * a)
+        high = z3.And(arity * (b - 1) < (j - 1) * m, (j - 1) * m <= arity * b)
+        size, bound = a - b - 1, m / arity
+        for child in (1, arity // 2 + 1, arity - 1):
+            inside = z3.substitute(z3.And(m >= arity, low, high), (j, z3.IntVal(child)))
+            prove(z3.Implies(inside, size <= bound), f"child {child} of {arity}")
+        cut = z3.And(arity * (last - 1) < (arity - 1) * m, (arity - 1) * m <= arity * last, m >= arity)
+        prove(z3.Implies(cut, m - last == bound), f"last child of {arity}")
+    assert all(subject(m_, k) == m_ - -(-(k - 1) * m_ // k) for k in range(2, 41) for m_ in range(k, 300))
+    return (
+        "the last child holds floor(m / K) indices and none holds more, so the depth is the number of base-K "
+        "digits of m"
+    )
+
+
+@check(
+    "text:mechanisms-per-record",
+    "lem:empirical-quantiles",
+    code=binary_depth,
+    rejects=[lambda m: m.bit_length(), lambda m: m.bit_length() + 1],
+)
+def check_printed_budget(subject: Callable[[int], int] = printed_levels) -> str:
+    """ceil(log2 m): no budget at all at m = 1, and (k + 1) / k times epsilon at m = 2**k; right otherwise."""
+    assert subject(1) == 0, "m = 1 has a budget"
+    for k in range(1, 11):
+        assert max(path_spends(2**k, 2, lambda depth, count, k=k: Fraction(count, subject(2**k)))) == Fraction(k + 1, k)
+    others = [m for m in range(3, 200) if m & (m - 1)]
+    assert all(subject(m) == binary_depth(m) for m in others)
+    return (
+        "epsilon / ceil(log2 m) divides by zero at m = 1 and spends (k + 1) / k epsilon at m = 2**k: twice the "
+        "claim at m = 2"
+    )
+
+
+def induction(k: z3.ArithRef) -> z3.ArithRef:
+    """Units of (2/epsilon) log(m/(beta Psi)) that depth k has."""
+    return k
+
+
+@check("step:empirical-induction", rejects=[lambda k: (k + 1) / 2, lambda k: 2 * k])
+def check_depth_induction(subject: Callable[[z3.ArithRef], z3.ArithRef] = induction) -> str:
+    """Gap <= L + (1 - q~) a + q~ b with a, b of at most k L gives (k + 1) L, from L at the root (z3)."""
+    share, a, b, unit, k = z3.Reals("share a b unit k")
+    near = z3.And(share > 0, share < 1, unit > 0, k >= 1, a >= 0, b >= 0)
+    near = z3.And(near, a <= subject(k) * unit, b <= subject(k) * unit)
+    convex = (1 - share) * a + share * b
+    prove(z3.Implies(z3.And(near, a <= b), convex <= b), "a convex combination")
+    prove(z3.Implies(z3.And(near, b <= a), convex <= a), "a convex combination")
+    top = z3.Real("top")
+    step = z3.And(unit > 0, k >= 1, top <= subject(k) * unit)
+    prove(z3.Implies(step, unit + top <= subject(k + 1) * unit), "from depth k to k + 1")
+    prove(z3.Implies(unit > 0, unit == subject(z3.RealVal(1)) * unit), "the root")
+    return "lem:empirical-quantiles: offsets are convex combinations, so depth k has k units by induction (z3)"
+
+
+@check("text:tree-beats-naive", rejects=[5, 26])
+def check_tree_beats_naive(subject: int = 37) -> str:
+    """d^2 < m for the tree's depth d, printed or right, from m = 37 on and not at 36: a tree's bound against m's."""
+    for depth in (lambda m: (m - 1).bit_length(), lambda m: m.bit_length()):  # ceil(log2 m), ceil(log2(m + 1))
+        worse = [m for m in range(2, 2**12) if depth(m) ** 2 >= m]
+        assert max(worse) + 1 == subject, max(worse)
+        assert {3, 4, 20} <= set(worse), worse
+    d = z3.Int("d")  # beyond: m >= 2^(d - 1), which is more than d^2 at d = 7, and doubling outgrows the next square
+    assert 2**6 > 7**2
+    prove(z3.Implies(d >= 7, 2 * d * d > (d + 1) * (d + 1)), "from d to d + 1")
+    return "d^2 < m, so a tree's bound is below that of m mechanisms at epsilon/m, from m = 37 on (all m)"
+
+
+def flat(low: Fraction, high: Fraction, places: tuple[Fraction, ...]) -> Prior:
+    """The uniform law on those of the places that lie in [low, high]."""
+    inside = [o for o in places if low <= o <= high]
+    return {o: F(1, len(inside)) for o in inside}
+
+
+def uniform_at_every_node(data: Data, places: tuple[Fraction, ...], z: Fraction) -> Law:
+    """ApproximateQuantiles for the three quartiles: the median, then either side, each uniform on its own interval."""
+    low, high = places[0], places[-1]
+    whole = Restricted(data, -math.inf, math.inf)
+    law: dict[tuple[Position, ...], Fraction] = defaultdict(Fraction)
+    for middle, p in mechanism(whole, HALF, flat(low, high, places), z).items():
+        assert isinstance(middle, Fraction)
+        left = mechanism(Restricted(data, -math.inf, middle), HALF, flat(low, middle, places), z)
+        right = mechanism(Restricted(data, middle, math.inf), HALF, flat(middle, high, places), z)
+        for (first, one), (last, two) in itertools.product(left.items(), right.items()):
+            law[first, middle, last] += p * one * two
+    return dict(law)
+
+
+@check("text:uniform-is-aq", rejects=["edge"])
+def check_uniform_is_aq(subject: str = "conditional") -> str:
+    """The uniform prior restricted conditionally gives the law of a tree whose nodes are uniform on their intervals."""
+    places = tuple(F(2 * k + 1, 4) for k in range(12))  # two equal shares in each of six cells
+    cases: list[Data] = [Grid(5), Grid(3), Points((F(1), F(2), F(2), F(5)))]
+    for data, z in itertools.product(cases, (HALF, F(1, 30))):
+        algorithm = Algorithm(QUARTERS, (flat(places[0], places[-1], places),) * 3, (z,) * 3, adaptation=subject)
+        assert algorithm.law(data) == uniform_at_every_node(data, places, z), (data, z)
+    return "uniform priors, conditional adaptation: the law of a tree that is uniform on every interval (6 exact laws)"

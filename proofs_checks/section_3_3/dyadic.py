@@ -1,0 +1,133 @@
+"""Uniform quantiles under restricted priors: two thirds of the printed bound."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable
+from fractions import Fraction
+
+import sympy
+import z3
+from flint import arb
+
+from pq.bounds import dyadic_conditional, dyadic_constant, dyadic_prices, dyadic_rounding
+from proofs_checks.engine.registry import check
+from proofs_checks.tools.exact import Algorithm, Grid, ball, log_ball
+from proofs_checks.tools.solver import prove
+from proofs_checks.tools.trees import inverse_psis
+
+HALF = Fraction(1, 2)
+
+
+def _off_path(levels: int, path: list[int]) -> list[int]:
+    """The other indices, from the root down."""
+    order = [at - 1 for k in range(levels) for at in range(2 ** (levels - 1 - k), 2**levels, 2 ** (levels - k))]
+    return [i for i in order if i not in path]
+
+
+def conditional_chain(levels: int, bits: int) -> tuple[Algorithm, Grid, list[int]]:
+    """m = 2**levels - 1 uniform quantiles, point priors; on a zigzag path each node's output is `bits` ranks off its
+    target.
+    """
+    m, n = 2**levels - 1, 2**levels * 8 * bits
+    ranks = {i: n * (i + 1) // (m + 1) for i in range(m)}
+    path, step, at = [], 2 ** (levels - 1), 2 ** (levels - 1)
+    moved: dict[int, int] = {-1: 0, m: n}
+    for level in range(levels):
+        low = max(j for j in moved if j < at - 1)
+        high = min(j for j in moved if j > at - 1)
+        ranks[at - 1] = moved[low] + (moved[high] - moved[low]) // 2 + bits
+        moved[at - 1] = ranks[at - 1]
+        path.append(at - 1)
+        step //= 2
+        at += step if level % 2 == 0 else -step
+    # off the path: on the target of the node, wherever its edges went, so that those inner products are one
+    for i in _off_path(levels, path):
+        low = max(j for j in moved if j < i)
+        high = min(j for j in moved if j > i)
+        ranks[i] = moved[low] + (moved[high] - moved[low]) // 2
+        moved[i] = ranks[i]
+    priors = tuple({ranks[i] + Fraction(i + 1, m + 2): Fraction(1)} for i in range(m))
+    quantiles = tuple(Fraction(i, m + 1) for i in range(1, m + 1))
+    return Algorithm(quantiles, priors, (HALF,) * m, adaptation="conditional"), Grid(n), path
+
+
+@check("text:logarithmic-error", "ours:dyadic-conditional", rejects=[lambda d: 2 * d / 3, lambda d: float(d)])
+def check_dyadic_sharp(subject: Callable[[int], float] = dyadic_constant) -> str:
+    """On chains of bad luck B_d is attained: every node of the path errs by exactly its allowance, with certainty."""
+    for levels, bits in itertools.product(range(1, 7), (64, 6400)):
+        algorithm, data, path = conditional_chain(levels, bits)
+        ((outputs, p),) = algorithm.law(data).items()
+        assert p == 1
+        total = sum(inverse_psis(data, algorithm, outputs))
+        allowance = ball(Fraction(subject(levels))) * log_ball(total / HALF) / log_ball(2)
+        worst = algorithm.gaps(data, outputs)[path[-1]]
+        assert ball(worst) < allowance + ball(Fraction(dyadic_rounding(levels))) + 1, (levels, bits, worst)
+        if bits == 6400:
+            assert ball(worst) > allowance * arb("0.98"), (levels, worst, allowance)
+    return "B_d is attained up to 2% for d = 1..6: two thirds of the printed bound is what uniform quantiles can lose"
+
+
+@check(
+    "text:logarithmic-error",
+    "ours:dyadic-conditional",
+    code=dyadic_constant,
+    rejects=[lambda d: float(d), lambda d: 2 * d / 3],
+)
+def check_dyadic_recurrence(subject: Callable[[int], float] = dyadic_constant) -> str:
+    """B_k = 1 + (B_{k-1} + B_{k-2}) / 2, its closed form, and the sum of the weights h_j with which levels enter."""
+    k = sympy.symbols("k", integer=True)
+    form = 2 * k / 3 + sympy.Rational(2, 9) * (1 - sympy.Rational(-1, 2) ** k)
+    step = form - (1 + (form.subs(k, k - 1) + form.subs(k, k - 2)) / 2)
+    assert sympy.simplify(sympy.expand(step)) == 0
+    weights = Fraction(0)
+    for depth in range(1, 60):
+        assert math.isclose(subject(depth), float(form.subs(k, depth)), rel_tol=1e-14)
+        weights += Fraction(2, 3) + Fraction(-1, 2) ** (depth - 1) / 3
+        assert math.isclose(float(weights), subject(depth), rel_tol=1e-14)
+        assert subject(depth) <= depth
+    return "uniform quantiles, restricted priors: B_d = 2 d / 3 + 2/9 (1 - (-1/2)^d) in place of d (sympy)"
+
+
+def price(shares: list[float], depth: int, level: int) -> float:
+    """What a node at that level pays beyond B_d log(m/(beta psi)) at the worst sums of inverse inner products.
+
+    Its error is the sum of h_{k-l} log(S_l/beta_l) over the levels l <= k, at most B_k log(S) plus an entropy by Gibbs'
+    inequality, while S is at least m: the rest of B_d pays (B_d - B_k) log m.
+    """
+    weights = [2 / 3 + (-0.5) ** (level - upper) / 3 for upper in range(1, level + 1)]
+    total = math.fsum(weights)
+    entropy = math.fsum(w * (math.log(w / total) - math.log(s)) for w, s in zip(weights, shares, strict=False))
+    return entropy - (dyadic_constant(depth) - total) * math.log(2**depth - 1)
+
+
+@check(
+    "ours:dyadic-conditional",
+    code=(dyadic_prices, dyadic_conditional),
+    rejects=[
+        lambda depth: [1 / depth] * depth,
+        lambda depth: dyadic_prices(depth)[::-1],
+        lambda depth: [2 * share for share in dyadic_prices(depth)],
+        lambda depth: [share / 2 for share in dyadic_prices(depth)],
+    ],
+)
+def check_dyadic_prices(subject: Callable[[int], list[float]] = dyadic_prices) -> str:
+    """Shares of beta in proportion to h_{d-l} cost nothing, at any node and depth; equal ones cost up to log d a level.
+
+    For d > 60: B_k log(B_d/B_k) <= B_d - B_k, ratios of h are at most 2 and differ from 1 on few levels, in all by 1.1,
+    and (B_d - B_k)(log m - 1) is above that.
+    """
+    for depth in range(1, 61):
+        shares = subject(depth)
+        assert math.isclose(math.fsum(shares), 1.0), "the levels share beta"
+        for level in range(1, depth + 1):
+            if (depth, level) != (2, 1):
+                assert price(shares, depth, level) <= 1e-12, (depth, level)
+    x = z3.Real("x")  # d = 2: the root pays log(3 S_1), where 3/2 log(S_1 + S_2) is allowed, S_2 at least 2
+    root = round(1 / subject(2)[0])
+    prove(z3.Implies(x >= 1, (root * x) * (root * x) <= (x + 2) * (x + 2) * (x + 2)), "the root of two levels")
+    spread = math.log(15 / 0.05) + 3.0
+    wanted = 2 * 4 * dyadic_constant(4) * spread + dyadic_rounding(4)
+    assert math.isclose(dyadic_conditional(-3.0, 1.0, 15, 0.05), wanted)
+    return "beta shared in proportion to h_(d-l): d B_d log(m/(beta psi)) with no price for the levels, d <= 60"

@@ -1,0 +1,241 @@
+"""lem:empirical-quantiles: restricted priors, a bound that depends on the run, and its repair."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import random
+from collections.abc import Callable, Iterator
+from fractions import Fraction
+
+import z3
+
+from pq.bounds import binary_depth, lem_empirical_quantiles
+from proofs_checks.engine.registry import check
+from proofs_checks.section_3_3.dyadic import conditional_chain
+from proofs_checks.tools.broken import scaled
+from proofs_checks.tools.exact import (
+    INFINITY,
+    Algorithm,
+    Grid,
+    Prior,
+    Restricted,
+    adapt,
+    ball,
+    gap,
+    log_ball,
+    mechanism,
+    psi,
+)
+from proofs_checks.tools.solver import prove
+from proofs_checks.tools.trees import inverse_psis, node_cases
+
+F = Fraction
+HALF = Fraction(1, 2)
+QUARTERS = (Fraction(1, 4), Fraction(1, 2), Fraction(3, 4))
+
+
+def _thin(prior: Prior, index: int) -> Prior:
+    """At most three atoms, and one on either far side so that no restriction is empty."""
+    inner = {o: mass / 2 for o, mass in itertools.islice(prior.items(), 3)}
+    total = sum(inner.values())
+    return {o: mass / (2 * total) for o, mass in inner.items()} | {
+        Fraction(index, 8) - 5: Fraction(1, 4),
+        Fraction(index, 8) + 50: Fraction(1, 4),
+    }
+
+
+def _binary_cases() -> Iterator[tuple[Grid, tuple[Fraction, ...], tuple[Prior, ...], Fraction]]:
+    for data, quantiles, priors, z in node_cases():
+        if len(quantiles) == 3:
+            yield data, quantiles, tuple(_thin(prior, i) for i, prior in enumerate(priors)), z
+    seven = tuple(Fraction(i, 8) for i in range(1, 8))
+    cells = ((0,), (0,), (0, 1), (1,), (1,), (2,), (2,))  # ideal, but for 3/8, whose node aims one rank too low
+    ideal = tuple({k + Fraction(i, 8): Fraction(1, len(c)) for k in c} for i, c in enumerate(cells, 1))
+    yield Grid(3), seven, ideal, Fraction(1, 10**30)
+
+
+def _failure(data: Grid, algorithm: Algorithm, epsilon: float, beta: Fraction, bound: Callable[..., float]) -> Fraction:
+    """Exact probability that the largest gap exceeds the bound, which sees the random Psi^ of each outcome."""
+    m = len(algorithm.quantiles)
+    failed = Fraction(0)
+    for outputs, p in algorithm.law(data).items():
+        total = sum(inverse_psis(data, algorithm, outputs))
+        limit = bound(float(-(log_ball(total / m))), epsilon, m, float(beta))
+        if max(algorithm.gaps(data, outputs)) > limit * (1 + 1e-9):
+            failed += p
+    return failed
+
+
+@check(
+    "text:aq-bound",
+    "lem:empirical-quantiles",
+    code=lem_empirical_quantiles,
+    rejects=[
+        lambda log_psi, epsilon, m, beta: lem_empirical_quantiles(log_psi, epsilon, m, beta, rounded=False),
+        lambda log_psi, epsilon, m, beta: lem_empirical_quantiles(log_psi, epsilon, m, beta) / 20,
+    ],
+)
+def check_lem_empirical_quantiles(subject: Callable[..., float] = lem_empirical_quantiles) -> str:
+    """The corrected bound against exact failure probabilities, adversarial case first."""
+    worst = Fraction(0)
+    for (data, quantiles, priors, z), beta in itertools.product(
+        _binary_cases(), (Fraction(1, 20), HALF, Fraction(9, 10))
+    ):
+        m = len(quantiles)
+        epsilon = -2 * math.log(z) * binary_depth(m)
+        failed = _failure(
+            data, Algorithm(quantiles, priors, (z,) * m, adaptation="conditional"), epsilon, beta, subject
+        )
+        assert failed <= beta, (data, quantiles, float(failed))
+        worst = max(worst, failed / beta)
+    return (
+        "lem:empirical-quantiles, corrected: exact failure probability at most beta in all cases (largest "
+        f"ratio {float(worst):.3f})"
+    )
+
+
+@check(
+    "lem:empirical-quantiles",
+    "text:aq-bound",
+    code=lem_empirical_quantiles,
+    rejects=[scaled(lem_empirical_quantiles, 0.5), scaled(lem_empirical_quantiles, 0.99)],
+)
+def check_empirical_leading(subject: Callable[..., float] = lem_empirical_quantiles) -> str:
+    """The leading term: chains of bad luck need all of it for one level, 3/4 for two, two thirds in the long run."""
+    shares = []
+    for levels in range(1, 7):
+        algorithm, data, _ = conditional_chain(levels, 6400)
+        ((outputs, p),) = algorithm.law(data).items()
+        assert p == 1
+        m = len(algorithm.quantiles)
+        log_psi = -float(log_ball(sum(inverse_psis(data, algorithm, outputs)) / m))
+        claimed = subject(log_psi, 2 * math.log(2) * levels, m, 1.0)
+        worst = float(max(algorithm.gaps(data, outputs)))
+        assert worst <= claimed, (levels, worst, claimed)
+        shares.append(worst / claimed)
+    assert shares[0] > 0.999 and shares[1] > 0.74 and shares[5] > 0.68, shares
+    return f"lem:empirical-quantiles: chains need {shares[0]:.3f}, {shares[1]:.2f}, ..., {shares[5]:.2f} of it"
+
+
+def paper_empirical(log_psi: float, epsilon: float, m: int, beta: float) -> float:
+    """lem:empirical-quantiles as printed."""
+    return lem_empirical_quantiles(log_psi, epsilon, m, beta, version="paper")
+
+
+@check("lem:empirical-quantiles", code=lem_empirical_quantiles, rejects=[lem_empirical_quantiles])
+def check_empirical_depth(subject: Callable[..., float] = paper_empirical) -> str:
+    """Counterexample to the printed error at m = 2: two levels, one in the bound; the gap is nearly twice the claim
+    for sure.
+    """
+    bits, z = 200, HALF
+    n = 10**6
+    quantiles = (HALF, Fraction(101, 200))
+    # the first output errs by `bits`, and the second by as much again; all mass on those two cells
+    relative = (quantiles[1] - HALF) / HALF
+    count = n // 2 + bits
+    rank = count + math.floor(relative * (n - count)) + bits
+    priors: tuple[Prior, ...] = ({count + HALF: Fraction(1)}, {rank + HALF: Fraction(1)})
+    algorithm, data = Algorithm(quantiles, priors, (z, z), adaptation="conditional"), Grid(n)
+    ((outputs, p),) = algorithm.law(data).items()
+    (inverse_first, inverse_second) = inverse_psis(data, algorithm, outputs)
+    assert (p, inverse_first, inverse_second) == (1, 2**bits, 2**bits)
+    epsilon = -2 * math.log(z) * (1 if subject is paper_empirical else 2)
+    limit = subject(-bits * math.log(2), epsilon, 2, 0.5)
+    largest = max(algorithm.gaps(data, outputs))
+    assert largest > limit * (1 + 1e-9), "the bound survives"
+    return (
+        f"lem:empirical-quantiles as printed, m = 2, n = 10^6: claimed {limit:.0f} w.p. 1/2, actual gap "
+        f"{int(largest)} with certainty"
+    )
+
+
+@check(
+    "lem:empirical-quantiles",
+    "step:random-psi",
+    "ours:level-split",
+    "ours:dyadic-conditional",
+    rejects=[lambda levels: levels + 1, lambda levels: 2 * levels],
+)
+def check_level_split(subject: Callable[[int], int] = lambda levels: levels) -> str:
+    """Ours, the repair: beta / d for each level, whose inner products are known once the levels above have run, then
+    AM-GM.
+    """
+    for levels in (2, 3):
+        sums = z3.Reals(" ".join(f"s{j}" for j in range(levels)))
+        product, total = sums[0], sums[0]
+        for s in sums[1:]:
+            product, total = product * s, total + s
+        whole = total
+        for _ in range(levels - 1):
+            whole = whole * total
+        prove(
+            z3.Implies(z3.And([s > 0 for s in sums]), subject(levels) ** levels * product <= whole), f"{levels} levels"
+        )
+    draw = random.Random(4)
+    for levels in range(1, 12):
+        for _ in range(40):
+            values = [Fraction(draw.randrange(1, 10 ** draw.randrange(1, 9))) for _ in range(levels)]
+            assert math.prod(subject(levels) * v for v in values) <= sum(values) ** levels
+    return (
+        "ours: sum_l log(d S_l / beta) <= d log(sum_l S_l / beta), so lem:empirical-quantiles keeps its bound "
+        "(AM-GM; z3 for d = 2, 3)"
+    )
+
+
+def union_bound_failure(data: Grid, algorithm: Algorithm, beta: Fraction) -> Fraction:
+    """Probability that some node's gap exceeds its edges' error by 2 / epsilon log(m / (beta Psi^)), m = 2."""
+    failed = Fraction(0)
+    first, second = algorithm.quantiles
+    z, relative = algorithm.z[0], (second - first) / (1 - first)
+    root = mechanism(Restricted(data, -INFINITY, INFINITY), first, algorithm.priors[0], z)
+    inverse_root = 1 / psi(data, first, algorithm.priors[0], z)
+    for o, p in root.items():
+        view, child = Restricted(data, o, INFINITY), adapt(algorithm.priors[1], o, INFINITY, "conditional")
+        target = math.floor(relative * view.size)
+        total = inverse_root + 1 / sum(mass * z ** abs(view.below(v) - target) for v, mass in child.items())
+        law = mechanism(view, relative, child, z)
+        edge_error = (1 - relative) * gap(data, first, o)
+        for v, share in law.items():
+            excess = max(gap(data, first, o), gap(data, second, v) - edge_error)
+            if -log_ball(z) * ball(excess) > log_ball(total / beta):
+                failed += p * share
+    return failed
+
+
+@check("step:random-psi", rejects=[lambda beta: 1 - (1 - beta) ** 2, lambda beta: beta * Fraction(3, 2)])
+def check_random_psi(subject: Callable[[Fraction], Fraction] = lambda beta: beta) -> str:
+    """Counterexample to the union bound with a Psi^ that is known only at the end: failure 0.74 at beta = 1/2."""
+    z, beta = Fraction(1, 1000), HALF
+    p, a, c = Fraction(1_000_012, 10**12), Fraction(1_010, 10**12), Fraction(10_000, 10**12)
+    priors: tuple[Prior, ...] = (
+        {Fraction(9, 4): p, Fraction(9, 2): 1 - p},
+        {Fraction(11, 2): a, Fraction(11, 4): 1 - a - c, Fraction(13, 2): c},
+    )
+    algorithm = Algorithm((Fraction(1, 4), Fraction(5, 8)), priors, (z, z), adaptation="conditional")
+    failure = union_bound_failure(Grid(8), algorithm, beta)
+    assert failure > subject(beta), f"the union bound survives: {float(failure)}"
+    return (
+        f"the step 'w.p. 1 - beta for all i' with the random Psi^ is false: failure {float(failure):.3f} at "
+        "beta = 0.5 (n = 8, m = 2)"
+    )
+
+
+def _original(data: Grid, algorithm: Algorithm) -> set[Fraction]:
+    """m over the harmonic mean with the original priors, which no run changes."""
+    return {algorithm.inverse_psi_sum(data)}
+
+
+def restricted_values(data: Grid, algorithm: Algorithm) -> set[Fraction]:
+    """m over Psi^ of every outcome."""
+    return {sum(inverse_psis(data, algorithm, outputs)) for outputs in algorithm.law(data)}
+
+
+@check("text:random-psi-hat", rejects=[_original])
+def check_random_metric(subject: Callable[[Grid, Algorithm], set[Fraction]] = restricted_values) -> str:
+    """Psi^ takes different values on different runs for the same data and priors."""
+    priors: tuple[Prior, ...] = tuple({k + F(i, 4): F(1, 5) for k in range(5)} for i in (1, 2, 3))
+    algorithm = Algorithm(QUARTERS, priors, (F(1, 3),) * 3, adaptation="conditional")
+    values = subject(Grid(4), algorithm)
+    assert len(values) > 1, "one value for all runs"
+    return f"Psi^ is random: {len(values)} values on one instance of three quantiles and four records"

@@ -1,0 +1,130 @@
+"""The package's formulas for trees against the constants that other checks of this section prove, in balls."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+from flint import arb
+
+from pq.bounds import c_p, cor_cauchy, dyadic_conditional, kary_depth, lem_empirical_quantiles, thm_binary, thm_kary
+from pq.bounds import uniform_bound as uniform
+from proofs_checks.engine.registry import check
+from proofs_checks.section_3_3.binary import golden
+from proofs_checks.tools.broken import scaled
+from proofs_checks.tools.chains import corrected_binary, least_arity, printed_kary
+
+SPREAD = 1e6  # log(1/Psi) so large that nothing else is seen beside it
+PAPER = "paper"
+
+
+def leading(bound: Callable[..., float], m: int, **named: object) -> float:
+    """epsilon times a bound over its logarithm."""
+    return bound(-SPREAD, 1.0, m, 0.5, **named) / (SPREAD + math.log(2 * m))
+
+
+@check(
+    "text:golden-exponent",
+    "text:worse-in-m",
+    "text:naive-baseline",
+    "thm:binary",
+    code=thm_binary,
+    rejects=[scaled(thm_binary, 0.99), scaled(thm_binary, 1.01), lambda *a, **k: thm_binary(*a, version=PAPER)],
+)
+def check_binary_formula(subject: Callable[..., float] = thm_binary) -> str:
+    """2 k (F_{k+2} - 1) as corrected, 2 k phi^k as printed: growth m^0.694 and more than log^2 m."""
+    for k in range(1, 40):
+        m = 2**k - 1
+        assert math.isclose(leading(subject, m, rounded=False), 2 * k * float(corrected_binary(k)), rel_tol=1e-9)
+        assert math.isclose(leading(thm_binary, m, version=PAPER), 2 * k * float(golden(k)), rel_tol=1e-9)
+    growth = math.log(leading(thm_binary, 2**60 - 1) / leading(thm_binary, 2**59 - 1) * 59 / 60, 2)
+    assert math.isclose(growth, 0.6942419136306173, rel_tol=1e-9)
+    return "pq's thm:binary has the constants of the recurrence, printed and corrected, k < 40"
+
+
+@check(
+    "text:kary-rate",
+    "text:nine-log-cubed",
+    "text:log-squared",
+    "text:depth-budgets",
+    "step:kary-last",
+    "thm:kary",
+    code=(thm_kary, kary_depth),
+    rejects=[
+        scaled(thm_kary, 0.99),
+        scaled(thm_kary, 1.01),
+        lambda *a, **k: thm_kary(*a, **{**k, "p": 2.5}),
+        lambda *a, **k: thm_kary(*a, **{**k, "divided_twice": True}),
+    ],
+)
+def check_kary_formula(subject: Callable[..., float] = thm_kary) -> str:
+    """2 (K - 1) H A as corrected, level by level from the recurrence; c_p exp(2 sqrt(log 2 log(m + 1))) as printed."""
+    for m in (1, 2, 3, 7, 15, 99, 1000, 83_521, 10**6):
+        for p in (1.5, 2.0, 3.0):
+            arity, error, harmonic = least_arity(m), arb(0), arb(0)
+            for k in range(1, kary_depth(m, arity) + 1):
+                error, harmonic = arb(k) ** arb(p) + 2 * error, harmonic + arb(k) ** -arb(p)
+            wanted = float(2 * (arity - 1) * harmonic * error)
+            assert math.isclose(leading(subject, m, p=p, rounded=False), wanted, rel_tol=1e-9), (m, p)
+        printed = leading(thm_kary, m, version=PAPER)
+        assert math.isclose(printed, float(printed_kary(m, 2)), rel_tol=1e-9), m
+    return "pq's thm:kary has the constants of the recurrence and of the printed display, three powers, m to 10^6"
+
+
+@check(
+    "text:c-p-minimum",
+    "text:experimental-power",
+    "step:kary-lerch",
+    code=c_p,
+    rejects=[scaled(c_p, 0.99), scaled(c_p, 1.01), lambda p: c_p(p) / 2],
+)
+def check_power_formula(subject: Callable[[float], float] = c_p) -> str:
+    """(2 + Lerch(1/2, -p, 2)) zeta(p) in balls."""
+    for p in (1.1, 1.5, 1.6151, 2.0, 3.0, 8.0):
+        lerch = sum((arb(j + 2) ** arb(p) / arb(2) ** j for j in range(300)), arb(0))
+        exact = float((1 + lerch / 2) * arb(p).zeta())
+        assert math.isclose(subject(p), exact, rel_tol=1e-9), p
+    return "pq's c_p is (1 + Lerch(1/2, -p, 2)/2) zeta(p) for six powers (balls)"
+
+
+@check(
+    "step:random-psi",
+    "step:empirical-induction",
+    "text:kaplan-recovered",
+    "text:tree-beats-naive",
+    "text:logarithmic-error",
+    "ours:level-split",
+    code=(lem_empirical_quantiles, dyadic_conditional),
+    rejects=[
+        scaled(lem_empirical_quantiles, 0.99),
+        scaled(lem_empirical_quantiles, 1.01),
+        lambda *a, **k: lem_empirical_quantiles(*a, version=PAPER),
+    ],
+)
+def check_empirical_formula(subject: Callable[..., float] = lem_empirical_quantiles) -> str:
+    """2 d^2 log(m/(beta Psi)), so O(log^2 m log m) for equal inner products; two thirds of it for uniform quantiles."""
+    for m in (1, 2, 3, 7, 8, 100, 10**6):
+        depth = next(d for d in range(1, 60) if 2**d > m)
+        assert math.isclose(leading(subject, m, rounded=False), 2 * depth**2, rel_tol=1e-9), m
+        assert subject(-1.0, 1.0, m, 0.5) - subject(-1.0, 1.0, m, 0.5, rounded=False) == 2 * (depth - 1)
+    share = leading(dyadic_conditional, 2**50 - 1, rounded=False) / leading(subject, 2**50 - 1, rounded=False)
+    assert abs(share - 2 / 3) < 0.01
+    return "pq's lem:empirical-quantiles is 2 d^2 log(m/(beta Psi)) with 2 ranks a level; dyadic 2/3 of it in the limit"
+
+
+@check(
+    "text:log-pi",
+    "text:uniform-wrong-interval",
+    "text:tails",
+    code=(cor_cauchy, uniform),
+    rejects=[scaled(cor_cauchy, 0.99), scaled(cor_cauchy, 1.01), lambda r, *a: cor_cauchy(2 * r, *a)],
+)
+def check_interval_formula(subject: Callable[..., float] = cor_cauchy) -> str:
+    """At R = (b - a)/2 the Cauchy bound exceeds the uniform one by (2/eps) log pi; far out it grows like (4/eps) log R
+    where the uniform prior knows nothing."""
+    for width, epsilon, beta in ((2.0, 1.0, 0.1), (100.0, 0.3, 0.01)):
+        apart = subject(width / 2, width, 0.01, epsilon, beta) - uniform(width, 0.01, epsilon, beta)
+        assert math.isclose(apart, 2 / epsilon * math.log(math.pi), rel_tol=1e-9)
+        far = subject(1e9, width, 0.01, epsilon, beta) - subject(1e6, width, 0.01, epsilon, beta)
+        assert math.isclose(far, 4 / epsilon * math.log(1e3), rel_tol=1e-6)
+    return "pq's cor:cauchy is the uniform bound plus (2/eps) log pi at R = (b - a)/2, and logarithmic in R"

@@ -1,0 +1,191 @@
+"""lem:empirical and lem:prior: one node between edges that came out before it."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Iterator, Sequence
+from fractions import Fraction
+
+from pq.bounds import lem_error
+from proofs_checks.engine.registry import check
+from proofs_checks.tools.exact import INFINITY, Grid, Points, Position, Prior, Restricted, adapt, gap, mechanism, psi
+from proofs_checks.tools.trees import node_cases
+
+F = Fraction
+HALF = Fraction(1, 2)
+
+
+def edge_pairs(prior: Prior, other: Prior) -> Iterator[tuple[Position, Position]]:
+    """Edges that an ancestor may have given."""
+    lows: list[Position] = [-INFINITY, *prior]
+    highs: list[Position] = [INFINITY, *other]
+    yield from ((low, high) for low, high in itertools.product(lows, highs) if low < high)
+
+
+def _one_node(
+    data: Grid,
+    quantiles: tuple[Fraction, ...],
+    indices: tuple[int, int, int],
+    prior: Prior,
+    edges: tuple[Position, Position],
+    z: Fraction,
+    slack: Callable[..., Fraction],
+) -> int:
+    levels = (Fraction(0), *quantiles, Fraction(1))
+    lo, q, hi = (levels[i + 1] for i in indices)
+    relative = (q - lo) / (hi - lo)
+    end = "left" if edges[0] == -INFINITY else "right" if edges[1] == INFINITY else "none"
+    error = (1 - relative) * gap(data, lo, edges[0]) + relative * gap(data, hi, edges[1])
+    if edges != (-INFINITY, INFINITY):
+        error += slack(relative, edge=end)  # the root's target is the data's own
+    view, d = Restricted(data, *edges), relative.denominator
+    cases = 0
+    for adaptation in ("conditional", "edge"):
+        if adaptation == "conditional" and not any(edges[0] <= o <= edges[1] for o in prior):
+            continue
+        restricted = adapt(prior, *edges, adaptation)
+        law = mechanism(view, relative, restricted, z)
+        target = math.floor(relative * view.size)
+        inner = sum(mass * z ** abs(view.below(o) - target) for o, mass in restricted.items())
+        for gamma in range(1, data.size + 1):
+            tail = sum(p for o, p in law.items() if gap(data, q, o) >= gamma)
+            assert (tail * inner) ** d <= z ** int(d * (gamma - error)), ("lem:empirical", data, q, edges, gamma)
+            if adaptation == "edge":
+                outer = psi(data, q, prior, z)
+                assert (tail * outer) ** d <= z ** int(d * (gamma - 2 * error)), ("lem:prior", data, q, edges, gamma)
+            cases += 1
+    return cases
+
+
+@check(
+    "eq:empirical-probability",
+    "lem:empirical",
+    "lem:prior",
+    code=lem_error,
+    rejects=[
+        lambda relative, edge: Fraction(0),
+        lambda relative, edge: lem_error(relative) - 1,
+        lambda relative, edge: lem_error(relative, edge=edge) if edge == "none" else F(0),
+    ],
+)
+def check_lem_empirical(subject: Callable[..., Fraction] = lem_error) -> str:
+    """lem:empirical and lem:prior for every node, at the ends of the data too, every pair of edges, every gamma."""
+    cases = 0
+    for data, quantiles, priors, z in node_cases():
+        for lo, i, hi in itertools.combinations(range(-1, len(quantiles) + 1), 3):
+            lows = {} if lo < 0 else priors[lo]
+            highs = {} if hi == len(quantiles) else priors[hi]
+            for low, high in edge_pairs(lows, highs):
+                if (low == -INFINITY) == (lo < 0) and (high == INFINITY) == (hi == len(quantiles)):
+                    cases += _one_node(data, quantiles, (lo, i, hi), priors[i], (low, high), z, subject)
+    return (
+        f"lem:empirical and lem:prior hold with the slack of lem:error, given the edges: {cases} exact cases, "
+        "both adaptations"
+    )
+
+
+@check(
+    "text:outside-mass",
+    "text:edge-mass",
+    rejects=[
+        lambda mu, low, high: {o: m for o, m in mu.items() if low <= o <= high},
+        lambda mu, low, high: adapt(mu, low, high, "edge") | {high: Fraction(1, 7)},
+    ],
+)
+def check_edge_mass(
+    subject: Callable[[Prior, Position, Position], Prior] = lambda mu, low, high: adapt(mu, low, high, "edge"),
+) -> str:
+    """Edge adaptation keeps the total mass, and leaves what lies inside alone."""
+    for _, _, priors, _ in node_cases():
+        for prior, other in itertools.pairwise(priors):
+            for low, high in edge_pairs(prior, other):
+                moved = subject(other, low, high)
+                assert sum(moved.values()) == sum(other.values()), (low, high)
+                assert all(moved[o] == mass for o, mass in other.items() if low < o < high)
+    return (
+        "edge adaptation moves the mass outside [a^, b^] to its edges: the total stays, the inside is untouched (exact)"
+    )
+
+
+@check("lem:prior", rejects=[lambda depth: 1, lambda depth: depth / 2])
+def check_lem_prior_budget(subject: Callable[[int], int] = lambda depth: depth) -> str:
+    """Counterexample to lem:prior with epsilon where epsilon_i belongs: the root of a tree of two levels."""
+    z = Fraction(1, 100)  # exp(-epsilon_i / 2), and exp(-epsilon / 2) is its square
+    data, prior = Grid(1), {HALF: HALF, 1 + HALF: HALF}
+    tail = mechanism(Restricted(data, -INFINITY, INFINITY), HALF, prior, z)[1 + HALF]
+    assert tail > z ** subject(2) / psi(data, HALF, prior, z), "the bound survives"
+    return (
+        "lem:prior (and the proof of lem:empirical) print epsilon for epsilon_i: n = 1, two levels, Pr{Gap >= "
+        "1} = 1/101 > 2/10,100"
+    )
+
+
+@check("text:outside-mass", rejects=["edge"])
+def check_outside_mass(subject: str = "conditional") -> str:
+    """Restricted to (o_j, o_k): conditional priors forget all mass outside, edge priors keep its total on each side."""
+    data, low, high, z = Grid(6), F(9, 4), F(19, 4), F(1, 3)
+    inside = {F(5, 2): F(1, 10), F(7, 2): F(1, 10), F(9, 2): F(1, 10)}
+    laws: dict[str, list[dict[Position, Fraction]]] = {}
+    little, much = F(1, 10), F(6, 10)
+    outer: tuple[Prior, ...] = (
+        {HALF: much, F(11, 2): little},
+        {3 * HALF: much, F(13, 2): little},
+        {HALF: little, F(13, 2): much},
+    )
+    for adaptation in ("conditional", "edge"):
+        priors = [adapt({**inside, **part}, low, high, adaptation) for part in outer]
+        laws[adaptation] = [mechanism(Restricted(data, low, high), HALF, prior, z) for prior in priors]
+    chosen = laws[subject]
+    assert chosen[0] == chosen[1] == chosen[2], "the mass outside has an effect"
+    assert laws["edge"][0] == laws["edge"][1] != laws["edge"][2]
+    return "conditional: no effect of mass outside the edges; edge: only of its total on either side (exact laws)"
+
+
+@check("step:prior-inner", rejects=[lambda relative: F(0), lambda relative: F(1, 2)])
+def check_restricted_inner(subject: Callable[[Fraction], Fraction] = lem_error) -> str:
+    """Psi^ >= exp(-eps_i gamma^/2) Psi under edge adaptation needs the slack of lem:error: all small edges, exactly."""
+    lo, q, hi, z = F(1, 4), F(3, 8), HALF, F(1, 1000)
+    relative, short = (q - lo) / (hi - lo), 0
+    for n, low_rank, high_rank, rank in itertools.product((3, 4, 7), range(4), range(8), range(8)):
+        if not low_rank <= high_rank <= n or rank > n:
+            continue
+        data, low, high = Grid(n), low_rank + F(1, 4), high_rank + F(3, 4)
+        prior = {rank + HALF: F(1)}
+        edges = (1 - relative) * gap(data, lo, low) + relative * gap(data, hi, high)
+        view = Restricted(data, low, high)
+        target = math.floor(relative * view.size)
+        inner = sum(m * z ** abs(view.below(o) - target) for o, m in adapt(prior, low, high, "edge").items())
+        outer = psi(data, q, prior, z)
+        assert inner**2 >= outer**2 * z ** int(2 * (edges + subject(relative))), (n, low_rank, high_rank, rank)
+        short += inner**2 < outer**2 * z ** int(2 * edges)
+    assert short, "never needed"
+    return f"Psi^ of a node is at least exp(-eps_i (gamma^ + c)/2) Psi under edge adaptation; c = 0 fails {short} times"
+
+
+def edge_error(n: int, rank: int, edge: float) -> int:
+    """Gap of an infinite edge."""
+    return abs((n if edge > 0 else 0) - rank)
+
+
+@check("step:root", rejects=[lambda n, rank, edge: abs((n if edge > 0 else 0) - rank) + 1, lambda n, rank, edge: n])
+def check_root_error(subject: Callable[[int, int, float], int] = edge_error) -> str:
+    """The edges of the root, -infinity for the quantile 0 and infinity for 1, have no error, so gamma^ = 0 there."""
+    for n in range(20):
+        assert gap(Grid(n), F(0), -math.inf) == gap(Grid(n), F(1), math.inf) == 0
+        assert subject(n, 0, -math.inf) == 0
+        assert subject(n, n, math.inf) == 0
+    assert gap(Points((F(1), F(1))), F(1), math.inf) == 0
+    return "the root's edges have gap 0 for the quantiles 0 and 1, so its offset is 0"
+
+
+@check("alg:quantiles", rejects=[lambda own, listed: listed[0]])
+def check_recursion_edges(subject: Callable[[Sequence[int], Sequence[int]], int] = lambda own, listed: own[0]) -> str:
+    """The edges of Algorithm 1's recursion are the node's own sorted outputs o_{i_j}; the printed o_j are entries of
+    the list that is being put together, in which those of earlier branches stand first."""
+    for n in (8, 80, 800):  # K = 2, exact estimates of 1/4, 1/2, 3/4 of the records 1..n: an output of rank r is r
+        quarter, half = n // 4, n // 2
+        edge = subject([half], [quarter, half])
+        rank = edge + (n - edge) // 2
+        assert rank == 3 * n // 4, f"n = {n}: rank {rank} for {3 * n // 4}"
+    return "Algorithm 1: with o_1 of the list for the node's own output, 3/4 comes out at rank 5n/8 without any noise"

@@ -1,0 +1,186 @@
+"""Exponents, crossings and rates that the text reads off thm:binary and thm:kary."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from fractions import Fraction
+
+import sympy
+from flint import arb, fmpq
+
+from pq.bounds import fibonacci, naive_multiple, thm_binary, thm_kary
+from proofs_checks.engine.registry import check
+from proofs_checks.tools.broken import scaled
+from proofs_checks.tools.chains import printed_kary
+from proofs_checks.tools.exact import Grid, Restricted, log_ball, mechanism, psi
+
+LOG2 = arb(2).log()
+
+
+@check("text:golden-exponent", rejects=[lambda: arb("0.7"), lambda: arb("0.69"), lambda: arb("0.6942419136306273")])
+def check_golden_exponent(subject: Callable[[], arb] = lambda: arb("0.6942419136306173")) -> str:
+    """phi**log2(m) = m**log2(phi), and log2(phi) = 0.694..., so 'O(m^0.7)' holds."""
+    exponent = ((1 + arb(5).sqrt()) / 2).log() / LOG2
+    assert abs(exponent - subject()) < arb("1e-15")
+    assert exponent < arb("0.7")
+    return "phi^log2(m) = m^0.69424..., below m^0.7 (ball)"
+
+
+@check("text:naive-baseline", rejects=[lambda k: arb(k), lambda k: arb(2) ** k])
+def check_naive_baseline(subject: Callable[[int], arb] | None = None) -> str:
+    """thm:binary against m mechanisms at epsilon / m each: worse for every m below 4095 as printed, below 8191 as
+    corrected.
+    """
+    constant_of = subject or (lambda k: ((1 + arb(5).sqrt()) / 2) ** k)
+    better = [k for k in range(1, 40) if constant_of(k) * k < 2**k - 1]
+    assert better == list(range(12, 40)), better[:3]
+    corrected = [k for k in range(1, 40) if (fibonacci(k + 2) - 1) * k < 2**k - 1]
+    assert corrected[0] == 13 or corrected[:2] == [1, 13], corrected[:3]
+    return (
+        "'better than the naive baseline': thm:binary's bound is below (2 m / epsilon) log(..) from m = 4095 "
+        "on only (8191 corrected)"
+    )
+
+
+@check("text:naive-baseline", rejects=[lambda m: arb(m)])
+def check_kary_against_naive(subject: Callable[[int], arb] = lambda m: printed_kary(m, 2)) -> str:
+    """thm:kary's printed bound against the same baseline: better from m = 695 on."""
+    first = next(m for m in range(1, 5000) if subject(m) < 2 * m)
+    assert all(subject(m) < 2 * m for m in range(first, 5000))
+    assert 600 < first < 800, first
+    return f"thm:kary's printed bound is below the naive (2 m / epsilon) log(..) from m = {first} on"
+
+
+@check("text:kary-rate", rejects=[lambda t: t / 2, sympy.log])
+def check_sub_polynomial(
+    subject: Callable[[sympy.Symbol], sympy.Expr] = lambda t: 2 * sympy.sqrt(sympy.log(2) * t),
+) -> str:
+    """With t = log m the exponent is below any alpha t and above any alpha log t in the limit."""
+    t, alpha = sympy.symbols("t alpha", positive=True)
+    assert sympy.limit(subject(t) / (alpha * t), t, sympy.oo) == 0
+    assert sympy.limit(subject(t) / (alpha * sympy.log(t)), t, sympy.oo) == sympy.oo
+    return "exp(2 sqrt(log 2 log m)) is o(m^a) and omega(log^a m) for every a > 0 (sympy limits)"
+
+
+def rate(m: arb) -> arb:
+    """exp(2 sqrt(log 2 log(m + 1)))."""
+    return (2 * (LOG2 * (m + 1).log()).sqrt()).exp()
+
+
+@check("text:nine-log-cubed", rejects=[Fraction(5), Fraction(53032, 10_000)])
+def check_nine_log_cubed(subject: Fraction = Fraction(9)) -> str:
+    """rate(m) <= 9 log(m)**3 for all real m in [3, 10**12], natural logarithm: decreasing ratio, value 5.36 at 3."""
+    # d/dm of 2 sqrt(log 2 log(m + 1)) - 3 log log m has the sign of sqrt(log 2 / log(m + 1)) m log m / (m + 1) - 3, and
+    # sqrt(log 2 / log(m + 1)) log m <= sqrt(log 2 log(m + 1)) < 4.4 needs care for large m: cover in balls of log m
+    assert rate(arb(3)) / arb(3).log() ** 3 < arb(fmpq(subject.numerator, subject.denominator))
+    left, right, pieces = arb(3).log(), arb(12) * arb(10).log(), 4000
+    worst = arb(0)
+    for i in range(pieces):
+        low = left + (right - left) * i / pieces
+        high = left + (right - left) * (i + 1) / pieces
+        bound = rate(high.exp()) / low**3  # both monotone
+        assert bound < arb(fmpq(subject.numerator, subject.denominator)), float(low.exp())
+        worst = bound if bound > worst else worst
+    assert abs(worst - rate(arb(3)) / arb(3).log() ** 3) < arb("0.02"), "the pieces are too wide"
+    return (
+        "exp(2 sqrt(log 2 log(m+1))) <= 9 log(m)^3 on all of [3, 10^12], natural log; the best constant is "
+        "5.35683 (at m = 3)"
+    )
+
+
+@check("text:nine-log-cubed", rejects=["5.3033", "5.4104", "9"])
+def check_least_of_nine(subject: str = "5.35684") -> str:
+    """The least constant is 5.35683..., attained at m = 3: the ratio falls from there to its least value and never
+    returns as high by 10^12 (its logarithm's derivative has at most one zero in log m on either side, in balls)."""
+    at_three = rate(arb(3)) / arb(3).log() ** 3
+    assert at_three < arb(subject) < at_three * arb("1.00001"), at_three
+    left, right, pieces = arb("3.01").log(), arb(12) * arb(10).log(), 40_000
+    for i in range(pieces):
+        low, high = (left + (right - left) * j / pieces for j in (i, i + 1))
+        assert rate(high.exp()) / low**3 < at_three, float(low.exp())
+    m = arb("3.005", "0.005")  # on [3, 3.01] the ratio falls
+    slope = (LOG2 / (m + 1).log()).sqrt() / (m + 1) - 3 / (m * m.log())
+    assert slope < 0
+    return "exp(2 sqrt(log 2 log(m+1))) <= 5.35684 log(m)^3 on [3, 10^12], the least constant (balls, 40,000 pieces)"
+
+
+@check("text:nine-log-cubed", rejects=[lambda m: rate(arb(m))])
+def check_nine_with_constant(subject: Callable[[int], arb] = lambda m: printed_kary(m, 2)) -> str:
+    """With its leading 2 pi**2 the bound exceeds nine log(m)**3 for m = 3 and many more: the prose means the rate
+    alone.
+    """
+    assert subject(3) > 9 * arb(3).log() ** 3, "within nine"
+    assert subject(100) > arb("0.9") * 9 * arb(100).log() ** 3 / 2
+    return (
+        f"with the factor 2 pi^2 it is {float(subject(3) / arb(3).log() ** 3):.1f} log(3)^3 at m = 3, so nine "
+        "bounds the rate alone"
+    )
+
+
+@check("text:better-than-binary", code=thm_kary, rejects=[1, 8])
+def check_binary_against_kary(subject: int = 7) -> str:
+    """Where the K-ary bound beats the binary one, both corrected, among m = 2**k - 1."""
+    wins = [k for k in range(1, 40) if thm_kary(-1e5, 1.0, 2**k - 1, 0.5) < thm_binary(-1e5, 1.0, 2**k - 1, 0.5)]
+    assert wins == [4, *range(subject, 40)], wins
+    return "corrected, the K-ary bound is the smaller one at m = 15 and for all m = 2^k - 1 from 127 on"
+
+
+@check(
+    "text:naive-baseline",
+    "text:naive-linear",
+    "text:tree-beats-naive",
+    code=naive_multiple,
+    rejects=[scaled(naive_multiple, 0.99), scaled(naive_multiple, 1.01), lambda *a: naive_multiple(*a) / a[2]],
+)
+def check_naive_exact(subject: Callable[..., float] = naive_multiple) -> str:
+    """m mechanisms at epsilon/m each: exact failure of their largest gap at most beta, and all of the bound is needed
+    where every prior has nearly all of its mass at one wrong cell."""
+    few, z, far = Fraction(1, 10**30), Fraction(1, 10), 6
+    for m in (1, 3, 10):
+        right, wrong = Fraction(1, 2), far + Fraction(1, 2)
+        prior = {right: few, wrong: 1 - few}
+        for level in (Fraction(1, 40), Fraction(1, 20)):
+            law = mechanism(Restricted(Grid(far), -math.inf, math.inf), level, prior, z)
+            inner = psi(Grid(far), level, prior, z)
+            full = subject(float(log_ball(inner)), -2 * m * math.log(z), m, float(m * law[wrong]))
+            assert far * (1 - 1e-9) <= full <= far * (1 + 1e-4), (m, full)
+    return "m independent mechanisms: (2 m/eps) log(m/(beta Psi)), the union bound is all that is lost (exact)"
+
+
+@check("text:naive-linear", rejects=[lambda m: 3 * m * math.log(m), lambda m: 2.5 * m * math.log(m)])
+def check_naive_growth(subject: Callable[[int], float] = lambda m: m * math.log(m)) -> str:
+    """m mechanisms at epsilon / m each: the largest of their gaps grows like m log m, beyond any multiple of m.
+
+    Even ranks and a flat prior give a gap law proportional to z**|g|, z = exp(-epsilon / (2 m)), hence a tail 2 z**g /
+    (1 + z).
+    """
+    likely = []
+    for m in (10**2, 10**4, 10**6, 10**8):
+        z = (-1 / arb(2 * m)).exp()  # epsilon = 1
+        g = math.ceil(subject(m))
+        tail = 2 * z**g / (1 + z)
+        likely.append(float(1 - (m * (1 - tail).log()).exp()))
+    assert likely == sorted(likely)
+    assert likely[-1] > 0.999
+    assert all(v < 1 - 1e-300 for v in likely[:1])
+    far = [float(1 - (m * (1 - 2 * (-arb(3 * math.log(m) / 2)).exp() / 2).log()).exp()) for m in (10**2, 10**4, 10**6)]
+    assert far == sorted(far, reverse=True)
+    assert far[-1] < 0.002
+    return (
+        "m mechanisms at epsilon / m: the largest gap exceeds m log(m) / epsilon but not 3 m log(m) / epsilon "
+        "in the limit, so not O(m)"
+    )
+
+
+@check("text:log-squared", rejects=[(Fraction(1), Fraction(4)), (Fraction(78, 100), Fraction(3))])
+def check_log_squared_shape(subject: tuple[Fraction, Fraction] = (Fraction(78, 100), Fraction(4))) -> str:
+    """'Roughly log2(m)**2': their ratio stays in [0.78, 4] on [3, 10**12]."""
+    low_bound, high_bound = (arb(fmpq(c.numerator, c.denominator)) for c in subject)
+    left, right, pieces = arb(3).log(), arb(12) * arb(10).log(), 4000
+    for i in range(pieces):
+        low = left + (right - left) * i / pieces
+        high = left + (right - left) * (i + 1) / pieces
+        assert rate(high.exp()) / (low / LOG2) ** 2 < high_bound
+        assert rate(low.exp()) / (high / LOG2) ** 2 > low_bound
+    return "the rate is between 0.78 and 4 times log2(m)^2 on [3, 10^12] (balls)"

@@ -1,0 +1,258 @@
+"""lem:error: how the gap in a node and the gap in the data differ, and each step of its proof."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+
+import sympy
+import z3
+
+from pq.bounds import lem_error
+from proofs_checks.engine.registry import check
+from proofs_checks.tools.broken import SLACK_ZERO
+from proofs_checks.tools.cases import GAP_SAMPLE
+from proofs_checks.tools.exact import Grid, Points, Position, Restricted, gap
+from proofs_checks.tools.solver import absolute, prove
+
+F = Fraction
+HALF = Fraction(1, 2)
+
+
+@check("text:aq-bound", "eq:empirical-probability", "lem:error", "lem:empirical", code=lem_error, rejects=[lem_error])
+def check_error_as_printed(subject: Callable[[], Fraction] = lambda: lem_error(version="paper")) -> str:
+    """Counterexample to both items: three records, edges with no error, and the node's target one rank off."""
+    data = Grid(3)
+    lo, hi, q = Fraction(1, 4), Fraction(1, 2), Fraction(3, 8)
+    low, high = HALF, 1 + HALF
+    assert gap(data, lo, low) == gap(data, hi, high) == 0
+    view = Restricted(data, low, high)
+    inside: Position = Fraction(3, 4)  # below the one record of the node: gap zero there
+    assert abs(view.below(inside) - math.floor(HALF * view.size)) == 0
+    assert gap(data, q, inside) == 1
+    assert gap(data, q, inside) > 0 + subject(), "item 2 survives"
+    above = 1 + Fraction(1, 4)
+    assert abs(view.below(above) - math.floor(HALF * view.size)) == 1
+    assert gap(data, q, above) == 0
+    assert gap(data, q, above) + subject() < 1, "item 1 survives"
+    return (
+        "lem:error as printed is false: n = 3, quantile 3/8 between exact estimates of 1/4 and 1/2; "
+        "gap 0 in the node is gap 1 in the data, and the reverse"
+    )
+
+
+@check("lem:error", code=lem_error, rejects=[lambda: Fraction(0), lambda: Fraction(1), lambda: Fraction(199, 100)])
+def check_error_rounded(subject: Callable[[], Fraction] = lem_error) -> str:
+    """lem:error with floors and slack 2, strict, for all integers and all relative quantiles; item 1 outside the
+    interval too.
+    """
+    # y0 = (1 - q~) f_lo + q~ f_hi; q n = y0 + r with 0 <= r < 1; the restricted target in original ranks is floor(y0
+    # + u + v)
+    u, v, y0, r = z3.Reals("u v y0 r")
+    rank, target, c, low, high = z3.Ints("rank target c low high")
+    slack = z3.RealVal(str(subject()))
+    floors = z3.And(r >= 0, r < 1, rank <= y0 + r, y0 + r < rank + 1, target <= y0 + u + v, y0 + u + v < target + 1)
+    edge_error = absolute(u) + absolute(v)
+    inside = z3.And(floors, low <= target, target <= high)
+    prove(z3.Implies(floors, target - rank < edge_error + 1), "a target too high is less than one rank off")
+    prove(z3.Implies(floors, rank - target < edge_error + slack), "a target too low is less than the slack off")
+    prove(
+        z3.Implies(z3.And(inside, c <= low), target - low < absolute(c - rank) + edge_error + 1), "item 1 on the left"
+    )
+    right = high - target < absolute(c - rank) + edge_error + slack
+    prove(z3.Implies(z3.And(inside, c >= high), right), "item 1 on the right")
+    return (
+        "lem:error holds with floors after adding 2 ranks (strictly less), both items, every o; 1 rank where "
+        "the target is too high"
+    )
+
+
+def worst_slack(relative: Fraction) -> Fraction:
+    """Largest |shift of the rounded target| - weighted edge error, over all integers, by its finite set of cases."""
+    p, d = relative.numerator, relative.denominator
+    worst = Fraction(-1)
+    for f, a, b in itertools.product(range(d), range(-d, d + 1), range(-d, d + 1)):
+        # f: fraction of y0 in units of 1/d; a, b: signed errors of the edges in ranks; r just below one, just enough,
+        # or zero
+        edges = Fraction((d - p) * abs(a) + p * abs(b), d)
+        target = (f + (d - p) * a + p * b) // d
+        worst = max(worst, abs(target) - edges, abs(target - (1 if f else 0)) - edges)
+    return worst
+
+
+def witness(relative: Fraction, slack: Fraction) -> tuple[int, Fraction, Fraction, int, int] | None:
+    """n, quantiles of the edges and counts below them where the slack is attained by real data, edges inside the
+    data.
+    """
+    d = relative.denominator
+    n, f_lo = 64 * d, 4 + d
+    top = 1 - Fraction(1, 4 * d)
+    for f_hi in range(f_lo + d + 1, f_lo + 2 * d + 1):
+        lo, hi = (f_lo + top) / n, (f_hi + top) / n
+        rank = math.floor((lo + relative * (hi - lo)) * n)
+        for a, b in itertools.product(range(d + 1), repeat=2):
+            low, high = f_lo - a, f_hi - b
+            edges = (1 - relative) * a + relative * b
+            if low < high and rank - low - math.floor(relative * (high - low)) - edges >= slack:
+                return n, lo, hi, low, high
+    return None
+
+
+@check(
+    "lem:error",
+    code=lem_error,
+    rejects=[lambda q: Fraction(2), lambda q: Fraction(1), lambda q: 2 - min(q, 1 - q), *SLACK_ZERO],
+)
+def check_error_sharp(subject: Callable[[Fraction], Fraction] = lem_error) -> str:
+    """The slack is exactly right for each relative quantile with denominator up to 11: the largest case, attained by
+    data.
+    """
+    for d in range(2, 12):
+        for p in (p for p in range(1, d) if math.gcd(p, d) == 1):
+            relative = Fraction(p, d)
+            assert worst_slack(relative) == subject(relative), (relative, worst_slack(relative), subject(relative))
+            found = witness(relative, subject(relative))
+            assert found is not None, f"no data attain the slack at {relative}"
+            n, lo, hi, low, high = found
+            data, view = Grid(n), Restricted(Grid(n), low + HALF, high + HALF)
+            q = lo + relative * (hi - lo)
+            o = low + math.floor(relative * view.size) + HALF  # gap zero in the node
+            edges = (1 - relative) * gap(data, lo, low + HALF) + relative * gap(data, hi, high + HALF)
+            assert gap(data, q, o) - edges == subject(relative), relative
+    return "the slack 2 - 2 / d at q~ = p / d is sharp for every d <= 11: attained by data, never exceeded"
+
+
+@check("lem:error", code=lem_error, rejects=[lambda: Fraction(-1, 100), lambda: Fraction(-1, 10**6)])
+def check_error_unrounded(subject: Callable[[], Fraction] = lambda: lem_error(rounded=False)) -> str:
+    """lem:error for the unrounded gap: both items, item 1 outside the interval too, with no slack."""
+    # u, v: weighted signed errors of the edges. y = q n. In restricted ranks the target is y + u + v, less the count
+    # at the left edge
+    u, v, y, low, high, c = z3.Reals("u v y low high c")
+    slack = z3.RealVal(str(subject()))
+    edge_error = absolute(u) + absolute(v) + slack
+    inside = z3.And(low <= c, c <= high)
+    target = y + u + v  # = (1 - q~) low + q~ high, between them
+    ordered = z3.And(low <= target, target <= high)
+    prove(z3.Implies(z3.And(ordered, inside), absolute(c - target) <= absolute(c - y) + edge_error), "item 1 inside")
+    prove(z3.Implies(z3.And(ordered, inside), absolute(c - y) <= absolute(c - target) + edge_error), "item 2")
+    prove(z3.Implies(z3.And(ordered, c <= low), target - low <= absolute(c - y) + edge_error), "item 1 on the left")
+    prove(z3.Implies(z3.And(ordered, c >= high), high - target <= absolute(c - y) + edge_error), "item 1 on the right")
+    return "lem:error holds without slack for the unrounded gap |#{x < o} - q n|, both items, item 1 for every real o"
+
+
+@check("lem:error", rejects=[lambda t: (t, 1 - t), lambda t: (1 - t, 1 - t)])
+def check_error_identity(subject: Callable[..., tuple] = lambda t: (1 - t, t)) -> str:
+    """The identity behind both proofs: q~ (B - A) + A - q n is the weighted sum of the signed edge errors."""
+    A, B, n, lo, hi, t = sympy.symbols("A B n q_lo q_hi q_rel")
+    left, right = subject(t)
+    q = (1 - t) * lo + t * hi
+    difference = t * (B - A) + A - q * n - (left * (A - lo * n) + right * (B - hi * n))
+    assert sympy.expand(difference) == 0
+    return "the shift of a node's target is the weighted sum of its edges' signed errors (sympy)"
+
+
+@check("step:error-composition", rejects=[lambda q, lo, hi: 0, lambda q, lo, hi: -1])
+def check_target_composition(subject: Callable[[Fraction, int, int], int] = lambda q, lo, hi: 1) -> str:
+    """A step of both proofs: floor(q n) against floor(q~ (floor(q_hi n) - floor(q_lo n))) + floor(q_lo n)."""
+    largest = 0
+    for n, d in itertools.product(range(1, 25), range(2, 9)):
+        for lo, mid, hi in itertools.combinations(range(d + 1), 3):
+            f_lo, f_hi = lo * n // d, hi * n // d
+            composed = f_lo + ((mid - lo) * (f_hi - f_lo)) // (hi - lo)
+            off = mid * n // d - composed
+            assert 0 <= off <= subject(Fraction(mid, d), lo, hi), (n, d, lo, mid, hi)
+            largest = max(largest, off)
+    assert largest == 1
+    return "floor(q n) exceeds its composition from the edges' floors by 0 or 1; the proofs take them to be equal"
+
+
+def right_gap(relative: Fraction, size: int) -> int:
+    """Gap in the node of an output to the right of its interval: ceil((1 - q~) n)."""
+    return math.ceil((1 - relative) * size)
+
+
+@check(
+    "step:error-right",
+    rejects=[
+        lambda q, n: math.floor((1 - q) * n),
+        lambda q, n: math.ceil((1 - q) * n) + 1,
+        lambda q, n: n - math.floor(q * n) + 1,
+    ],
+)
+def check_right_of_interval(subject: Callable[[Fraction, int], int] = right_gap) -> str:
+    """A step of the proof of item 1: for o beyond the right edge the gap is n - floor(q~ n)."""
+    for relative, size in itertools.product(GAP_SAMPLE, range(30)):
+        assert size - math.floor(relative * size) == subject(relative, size), (relative, size)
+    return (
+        "beyond the right edge the gap is ceil((1 - q~) n); the proof prints floor((1 - q~) n), one too small "
+        "unless q~ n is an integer"
+    )
+
+
+@check("step:error-left", rejects=[0, -1])
+def check_error_left(subject: int = 1) -> str:
+    """For o < a^ the proof needs floor(q~ (B - A)) <= floor(q~ B) + floor((1 - q~) A) - C + 1; without the 1 it fails.
+
+    A, B: records below the edges; C <= A: records below o.  The display for o > b^ is right, with the ceiling too.
+    """
+    big, small, other, part, rest, whole, right = z3.Ints("B A C part rest whole right")
+    worst = 0
+    for d in range(2, 9):
+        for top in range(1, d):
+            for a, b in itertools.product(range(2 * d), repeat=2):
+                if b >= a:
+                    left = top * (b - a) // d
+                    printed = top * b // d + (d - top) * a // d - a
+                    worst = max(worst, left - printed)
+                    assert left <= printed + subject, (top, d, a, b)
+                    assert -((top - d) * (b - a) // d) <= b - top * b // d - (d - top) * a // d
+    assert worst == 1, "never needed"
+    q = z3.Real("q")
+    near = z3.And(q > 0, q < 1, other >= 0, other <= small, small <= big, part <= q * big, q * big < part + 1)
+    near = z3.And(near, rest <= (1 - q) * small, (1 - q) * small < rest + 1, whole <= q * (big - small))
+    prove(z3.Implies(near, whole <= part + rest - other + subject), "left of the node")
+    ceiling = z3.And(near, right >= (1 - q) * (big - small), right < (1 - q) * (big - small) + 1)
+    prove(z3.Implies(ceiling, right <= big - part - rest), "right of the node")
+    return "lem:error, o < a^: one rank is missing (A = B = C = 1, q~ = 1/2: 0 <= -1); o > b^ is right (z3)"
+
+
+def right_signs(a: int, b: int, ranks: tuple[int, int, int], relative: Fraction) -> int:
+    """The target of a node as a rank of the data, less the rank that is meant."""
+    return a + math.floor(relative * (b - a)) - ranks[1]
+
+
+def printed_signs(a: int, b: int, ranks: tuple[int, int, int], relative: Fraction) -> int:
+    """The same as printed."""
+    return a - math.floor(relative * (b + a)) - math.floor(relative * (ranks[2] - ranks[0])) - ranks[0]
+
+
+@check("step:error-second-display", code=lem_error, rejects=[printed_signs])
+def check_second_display(subject: Callable[[int, int, tuple[int, int, int], Fraction], int] = right_signs) -> str:
+    """|A + floor(q~ (B - A)) - floor(q n)| <= gamma^ + c in the second display of lem:error; its printed signs fail."""
+    quantiles = sorted({F(i, d) for d in (2, 4, 8) for i in range(1, d)})
+    for n, (lo, q, hi) in itertools.product((3, 4, 8, 11), itertools.combinations(quantiles, 3)):
+        relative = (q - lo) / (hi - lo)
+        ranks = (math.floor(lo * n), math.floor(q * n), math.floor(hi * n))
+        for a, b in itertools.combinations_with_replacement(range(n + 1), 2):
+            offset = (1 - relative) * abs(a - ranks[0]) + relative * abs(b - ranks[2])
+            assert abs(subject(a, b, ranks, relative)) <= offset + lem_error(relative), (n, lo, q, hi, a, b)
+    return "second display of lem:error: right with A + floor(q~ (B - A)) - floor(q n), and c of lem:error (exhaustive)"
+
+
+@check("step:error-count", rejects=[lambda data, low: True, lambda data, low: False])
+def check_edge_records(subject: Callable[[Sequence[int], Fraction], bool] = lambda data, low: low not in data) -> str:
+    """lem:error's first line: records of a node below o, and below its left edge, are those below o, if no record
+    equals that edge."""
+    for n in (1, 2, 3):
+        for data in itertools.combinations_with_replacement((1, 2, 3), n):
+            points = Points(tuple(F(x) for x in data))
+            for low, high in itertools.combinations([F(k, 2) for k in range(1, 8)], 2):
+                node = Restricted(points, low, high)
+                outputs = [F(k, 2) for k in range(1, 8) if low <= F(k, 2) <= high]
+                same = all(node.below(o) + points.below(low) == points.below(o) for o in outputs if o > low)
+                whole = node.size == points.below(high) - points.below(low)
+                assert not subject(data, low) or (same and whole), (data, low, high)
+                assert subject(data, low) or not (same and whole), (data, low, high)
+    return "lem:error: the counts of its first line need a left edge that is no record; x = (1, 2, 3), edge 1, o = 3/2"

@@ -1,0 +1,155 @@
+"""Budgets by level that are best for the recurrences of thm:binary and thm:kary."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import random
+from collections.abc import Callable, Sequence
+
+import sympy
+import z3
+from flint import arb
+
+from pq import bounds
+from pq.bounds import (
+    best_arity,
+    binary_shares,
+    c_p,
+    fibonacci,
+    kary_constant,
+    kary_depth,
+    kary_shares,
+    kary_weighted,
+    thm_kary,
+)
+from proofs_checks.engine.registry import check
+from proofs_checks.tools.chains import least_arity
+from proofs_checks.tools.solver import prove
+
+
+def kary_error(shares: Sequence[float]) -> float:
+    """The recurrence E_k = 1 / w_k + 2 E_{k-1} of thm:kary."""
+    now = 0.0
+    for share in shares:
+        now = 1 / share + 2 * now
+    return now
+
+
+@check(
+    "text:depth-budgets",
+    "ours:kary-shares",
+    code=kary_shares,
+    rejects=[lambda d: [1 / d] * d, lambda d: bounds.kary_shares(d)[::-1], lambda d: [2.0**-k for k in range(d)]],
+)
+def check_kary_shares(subject: Callable[[int], list[float]] = kary_shares) -> str:
+    """The shares attain ((2**(d/2) - 1) / (sqrt 2 - 1))**2 <= (3 + 2 sqrt 2) 2**d and beat every power of the depth."""
+    for depth in range(1, 40):
+        shares = subject(depth)
+        assert math.isclose(math.fsum(shares), 1.0)
+        best = kary_error(shares)
+        assert math.isclose(best, ((2 ** (depth / 2) - 1) / (math.sqrt(2) - 1)) ** 2)
+        assert best < (3 + 2 * math.sqrt(2)) * 2**depth
+        for p in (1.01, 1.5, 1.6151, 2.0, 3.0):
+            weights = [k**-p for k in range(1, depth + 1)]
+            assert best <= kary_error([w / math.fsum(weights) for w in weights]) * (1 + 1e-12)
+    d = sympy.symbols("d", positive=True)
+    limit = sympy.limit(((2 ** (d / 2) - 1) / (sympy.sqrt(2) - 1)) ** 2 / 2**d, d, sympy.oo)
+    assert sympy.simplify(limit - (3 + 2 * sympy.sqrt(2))) == 0
+    assert 2 * float(limit) < 0.7 * c_p(1.61510584869)
+    return (
+        "thm:kary sharpened: budgets ~ 2^((d-k)/2) give the constant 2 (3 + 2 sqrt 2) = 11.66 where the least "
+        "c_p is 16.83"
+    )
+
+
+def binary_error(shares: Sequence[float]) -> float:
+    """The recurrence E_k = 1 / w_k + E_{k-1} + E_{k-2} of thm:binary with shares w_k of the budget."""
+    before, now = 0.0, 0.0
+    for share in shares:
+        before, now = now, 1 / share + now + before
+    return now
+
+
+def supremum_of_shares(depth: int) -> arb:
+    """(sum sqrt F_j)**2 / phi**d, which rises with d to its supremum."""
+    total = sum((arb(fibonacci(j)).sqrt() for j in range(1, depth + 1)), arb(0))
+    return total**2 / ((1 + arb(5).sqrt()) / 2) ** depth
+
+
+@check("ours:binary-shares", rejects=["9.6813", "9.877", "15.84"])
+def check_shares_supremum(subject: str = "9.7792") -> str:
+    """The supremum of (sum sqrt F_j)**2 / phi**d is 1/(sqrt 5 (1 - phi^(-1/2))^2) = 9.77917..., from below."""
+    values = [supremum_of_shares(depth) for depth in range(1, 200)]
+    assert all(value < arb(subject) for value in values), "exceeded"
+    assert all(one < two for one, two in itertools.pairwise(values[:60])), "rises"
+    assert values[-1] > arb(subject) * arb("0.9999"), "not the least constant"
+    return "budgets ~ sqrt(F_(d-k+1)): the constant rises to 9.77917 phi^d (256-bit balls, d < 200)"
+
+
+@check(
+    "ours:binary-shares",
+    code=binary_shares,
+    rejects=[lambda d: [1 / d] * d, lambda d: bounds.kary_shares(d), lambda d: bounds.binary_shares(d)[::-1]],
+)
+def check_binary_shares(subject: Callable[[int], list[float]] = binary_shares) -> str:
+    """The shares attain (sum sqrt F_j)**2, beat equal and random shares, and lose the factor log2(m + 1) for good."""
+    draw = random.Random(7)
+    root = ((1 + arb(5).sqrt()) / 2).sqrt()  # sqrt F_j is sqrt(phi^j / 5^(1/2)) up to a vanishing part
+    limit = 1 / (arb(5).sqrt() * (1 - 1 / root) ** 2)
+    assert supremum_of_shares(250).overlaps(limit) or abs(supremum_of_shares(250) - limit) < 1e-15
+    for depth in range(1, 40):
+        shares = subject(depth)
+        assert math.isclose(math.fsum(shares), 1.0)
+        best = binary_error(shares)
+        assert math.isclose(best, math.fsum(math.sqrt(fibonacci(j)) for j in range(1, depth + 1)) ** 2)
+        assert best <= depth * (fibonacci(depth + 2) - 1) * (1 + 1e-12)
+        for _ in range(20):
+            raw = [share * math.exp(draw.gauss(0, 0.3)) for share in shares]
+            assert best <= binary_error([v / math.fsum(raw) for v in raw]) * (1 + 1e-12)
+        assert best < float(limit) * ((1 + math.sqrt(5)) / 2) ** depth * (1 + 1e-12)
+    return "thm:binary sharpened: budgets ~ sqrt(F_(d-k+1)) give (sum sqrt F_j)^2 < 9.7792 phi^d, for d (F_(d+2) - 1)"
+
+
+@check("ours:binary-shares", "ours:kary-shares", rejects=[lambda power: 0])
+def check_cauchy_schwarz(subject: Callable[[int], int] = lambda power: power) -> str:
+    """sum a_k / w_k is at least (sum sqrt a_k)**2 for shares that sum to one, with equality at w_k ~ sqrt a_k."""
+    for size in (2, 3):
+        r = z3.Reals(" ".join(f"r{k}" for k in range(size)))  # square roots of the coefficients
+        w = z3.Reals(" ".join(f"w{k}" for k in range(size)))
+        positive = z3.And([v > 0 for v in (*r, *w)])
+        for j, k in itertools.combinations(range(size), 2):  # each pair of the expanded square
+            pair = subject(1) * r[j] * r[j] * w[k] * w[k] + r[k] * r[k] * w[j] * w[j] >= 2 * r[j] * r[k] * w[j] * w[k]
+            prove(z3.Implies(positive, pair), "the cross terms of Cauchy and Schwarz")
+    return "sum a_k / w_k >= (sum sqrt a_k)^2 over shares w: the cross terms are squares (z3)"
+
+
+@check("ours:kary-shares", code=(kary_weighted, best_arity), rejects=[least_arity, lambda m: 2])
+def check_best_arity(subject: Callable[[int], int] = best_arity) -> str:
+    """The chosen arity is the best of all, and the bound is below the corrected thm:kary for every m tried."""
+    for m in [*range(1, 200), 1000, 4095, 83_521]:
+        best = kary_weighted(-1e6, 1.0, m, 0.5, arity=subject(m), rounded=False)
+        assert best <= min(kary_weighted(-1e6, 1.0, m, 0.5, arity=k, rounded=False) for k in range(2, min(m + 3, 400)))
+        assert best <= thm_kary(-1e6, 1.0, m, 0.5, rounded=False) * (1 + 1e-12)
+    return (
+        "best_arity is the best arity, m < 200 and some larger; the sharpened bound is never above the "
+        "corrected thm:kary"
+    )
+
+
+@check("text:depth-budgets", rejects=[lambda p: 1, lambda p: {1.5: 5, 1.6: 6, 2.0: 8}[p]])
+def check_depth_budgets(subject: Callable[[float], int] = lambda p: {1.5: 5, 1.6: 6, 2.0: 9}[p]) -> str:
+    """Budgets k^-p against equal ones: H A against d (2^d - 1); the factor saved is of order d, about sqrt(log2 m)."""
+    for p in (1.5, 1.6, 2.0):
+        smaller = []
+        for d in range(1, 40):
+            harmonic = math.fsum(k**-p for k in range(1, d + 1))
+            if harmonic * kary_constant(d, p) < d * (2**d - 1):
+                smaller.append(d)
+        assert smaller == list(range(subject(p), 40)), (p, smaller[:2])
+    # d levels need log m >= (d - 1) log K > (d - 1) sqrt(log 2 log m), that is log2 m > (d - 1)^2
+    for d in range(2, 60):
+        m = (2 ** (d - 1) + 1) ** (d - 1)
+        assert kary_depth(m, least_arity(m)) == d
+        assert d - 1 <= math.sqrt(math.log2(m + 1)) <= d
+    return "budgets k^-p beat equal ones from 9 levels on (p = 2; m > 2^64); the factor saved is of order sqrt(log2 m)"

@@ -1,0 +1,105 @@
+"""Sharp calibration down a uniform tree, and the arity where its formula is a whole number."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+from flint import arb
+
+from pq.bounds import thm_binary
+from pq.core.plan import kary_arity, plan
+from pq.core.sensitivity import sensitivity
+from proofs_checks.engine.registry import check
+from proofs_checks.tools.exact import Algorithm, Grid, Prior, gap, log_ball, probability, psi
+
+F = Fraction
+HALF = F(1, 2)
+
+
+def node_sensitivity(adjacency: str, calibration: str) -> tuple[Fraction, Fraction]:
+    """Corrected: at the root and below it, in a uniform binary tree."""
+    if calibration == "sharp":
+        return (HALF, HALF) if adjacency == "add-remove" else (F(1), F(1))
+    return (F(1), F(1)) if adjacency == "add-remove" else (F(1), F(2))
+
+
+@check(
+    "ours:sharp-tree",
+    "text:sensitivity",
+    "ours:sharp-calibration",
+    "ours:replaced-record",
+    code=(sensitivity, plan),
+    rejects=[
+        lambda adjacency, calibration: (F(1), F(1)),
+        lambda adjacency, calibration: (HALF, HALF) if calibration == "sharp" else (F(1), F(1)),
+        lambda adjacency, calibration: (HALF, F(1)) if calibration == "sharp" else (F(1), F(2)),
+    ],
+)
+def check_tree_sensitivity(subject: Callable[[str, str], tuple[Fraction, Fraction]] = node_sensitivity) -> str:
+    """What the package calibrates each mechanism of a uniform binary tree by: 1/2 sharp, twice that under replace."""
+    for levels, adjacency, calibration in itertools.product(range(1, 7), ("add-remove", "replace"), ("sharp", "paper")):
+        m = 2**levels - 1
+        known: dict[str, Any] = {"adjacency": adjacency, "calibration": calibration}
+        found = plan([F(i, m + 1) for i in range(1, m + 1)], epsilon=1, **known)
+        for mechanism, i in zip(found.mechanisms, range(1, m + 1), strict=True):
+            root = i == 2 ** (levels - 1)
+            assert F(mechanism.sensitivity) == subject(adjacency, calibration)[0 if root else 1], (m, i, known)
+            depth = 1 if root else 2
+            assert sensitivity(HALF, depth, adjacency, calibration) == F(mechanism.sensitivity)
+    return "uniform trees: sensitivity 1/2 with sharp calibration, 1 under replace; floors 1, and 2 below the root"
+
+
+@check("ours:sharp-tree", code=thm_binary, rejects=[8, 4])
+def check_half_bound(subject: int = 2) -> str:
+    """Half of thm:binary's bound, without ranks of rounding, for the distance to q n: exact laws of sharp trees."""
+    worst = F(0)
+    for levels, z, beta in itertools.product((1, 2), (HALF, F(1, 9)), (HALF, F(1, 10))):
+        m, data = 2**levels - 1, Grid(8)
+        quantiles = tuple(F(i, m + 1) for i in range(1, m + 1))
+        priors: tuple[Prior, ...] = tuple(
+            {k + F(i, m + 1): F(9 if k == 7 else 1, 17) for k in range(9)} for i in range(1, m + 1)
+        )
+        algorithm = Algorithm(quantiles, priors, (z,) * m, rounded=False, unit=2)  # half a rank costs as much as one
+        total = sum(1 / psi(data, q, prior, z * z) for q, prior in zip(quantiles, priors, strict=True))
+        epsilon, log_psi = -2 * levels * math.log(z), -float(log_ball(total / m))
+        bound = thm_binary(log_psi, subject * epsilon, m, float(beta), rounded=False)
+
+        def far(outputs: Any, bound: float = bound, levels: Any = quantiles, data: Grid = data) -> bool:
+            return max(gap(data, q, o, rounded=False) for q, o in zip(levels, outputs, strict=True)) > bound
+
+        failed = probability(algorithm.law(data), far)
+        assert failed <= beta, (levels, z, float(failed))
+        worst = max(worst, failed / beta)
+    return f"sharp uniform trees: half of thm:binary without rounding, exact failure at most {float(worst):.3f} of beta"
+
+
+def in_balls(m: int) -> int:
+    """ceil(exp(sqrt(log 2 log(m + 1)))) where no whole number lies inside the ball."""
+    whole = (arb(2).log() * arb(m + 1).log()).sqrt().exp().ceil().unique_fmpz()
+    assert whole is not None, f"m = {m}: a whole number inside the ball"
+    return int(whole)
+
+
+@check(
+    "ours:exact-arity",
+    "thm:kary",
+    code=kary_arity,
+    rejects=[
+        lambda m: 1 << max(1, round(math.sqrt(math.log2(m + 1)))),
+        lambda m: math.floor(math.exp(math.sqrt(math.log(2) * math.log(m + 1)))) + 1,
+        lambda m: math.ceil(math.exp(math.sqrt(math.log(2) * math.log(m)))) if m > 1 else 2,
+    ],
+)
+def check_exact_arity(subject: Callable[[int], int] = kary_arity) -> str:
+    """`kary_arity` is 2^t at m + 1 = 2^(t^2), and the ceiling in 256-bit balls at every other m up to 20000."""
+    whole = {2 ** (t * t) - 1: 2**t for t in range(1, 14)}
+    for m, arity in whole.items():
+        assert subject(m) == arity, (m, subject(m))
+        for near in (m - 1, m + 1):
+            assert near < 1 or near > 2**40 or subject(near) == in_balls(near), near
+    assert all(subject(m) == in_balls(m) for m in range(1, 20_001) if m not in whole)
+    return "K is 2^t at m + 1 = 2^(t^2) for t <= 13, and the ceiling in balls at all other m up to 20000"

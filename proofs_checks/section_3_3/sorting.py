@@ -1,0 +1,124 @@
+"""lem:shuffle: sorted outputs, ties, and what sorting costs a single index."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import z3
+
+from proofs_checks.engine.registry import check
+from proofs_checks.tools.exact import Algorithm, Grid, Prior, gap, probability, psi
+from proofs_checks.tools.solver import absolute, maximum, prove
+
+F = Fraction
+HALF = Fraction(1, 2)
+QUARTERS = (Fraction(1, 4), Fraction(1, 2), Fraction(3, 4))
+
+Swap = Callable[[z3.ArithRef, z3.ArithRef, z3.ArithRef, z3.ArithRef], z3.BoolRef]
+
+
+def swap_statement(t0: z3.ArithRef, t1: z3.ArithRef, c0: z3.ArithRef, c1: z3.ArithRef) -> z3.BoolRef:
+    """lem:shuffle for targets t0 <= t1 and counts c0 >= c1 below two outputs that are out of order."""
+    now = maximum(absolute(c0 - t0), absolute(c1 - t1))
+    swapped = maximum(absolute(c1 - t0), absolute(c0 - t1))
+    return z3.Implies(z3.And(t0 <= t1, c0 >= c1), now >= swapped)
+
+
+def _swap(relation: Callable[[Any, Any], Any], ordered: bool = True) -> Callable[..., z3.BoolRef]:
+    def statement(t0: Any, t1: Any, c0: Any, c1: Any) -> z3.BoolRef:
+        now = maximum(absolute(c0 - t0), absolute(c1 - t1))
+        swapped = maximum(absolute(c1 - t0), absolute(c0 - t1))
+        return z3.Implies(z3.And(t0 <= t1, c0 >= c1 if ordered else z3.BoolVal(True)), relation(now, swapped))
+
+    return statement
+
+
+@check(
+    "text:sorting",
+    "lem:shuffle",
+    code=swap_statement,
+    rejects=[_swap(lambda a, b: a > b), _swap(lambda a, b: a <= b), _swap(lambda a, b: a >= b, False)],
+)
+def check_shuffle(subject: Swap = swap_statement) -> str:
+    """lem:shuffle for all integers, and for all real targets and counts."""
+    prove(subject(*z3.Ints("t0 t1 c0 c1")), "lem:shuffle over the integers")
+    prove(subject(*z3.Reals("t0 t1 c0 c1")), "lem:shuffle over the reals")
+    return (
+        "lem:shuffle: swapping two outputs that are out of order never increases the larger gap (all integers, "
+        "all reals)"
+    )
+
+
+def apart(low0: z3.ArithRef, high0: z3.ArithRef, low1: z3.ArithRef, high1: z3.ArithRef) -> z3.BoolRef:
+    """The rank ranges of two different values o_0 > o_1."""
+    return low0 >= high1
+
+
+@check("text:sorting", "lem:shuffle", "ours:ties", code=apart, rejects=[lambda low0, high0, low1, high1: high0 >= low1])
+def check_shuffle_ties(subject: Swap = apart) -> str:
+    """The same where a tied value covers a range of ranks (ours)."""
+    t0, t1, low0, high0, low1, high1 = z3.Ints("t0 t1 low0 high0 low1 high1")
+
+    def distance(t: z3.ArithRef, low: z3.ArithRef, high: z3.ArithRef) -> z3.ArithRef:
+        return maximum(maximum(low - t, t - high), z3.IntVal(0))
+
+    order = z3.And(t0 <= t1, low0 <= high0, low1 <= high1, subject(low0, high0, low1, high1))
+    now = maximum(distance(t0, low0, high0), distance(t1, low1, high1))
+    swapped = maximum(distance(t0, low1, high1), distance(t1, low0, high0))
+    prove(z3.Implies(order, now >= swapped), "lem:shuffle with ties")
+    return "lem:shuffle holds for gaps to tied rank ranges too (all integers)"
+
+
+def case_three(t0: z3.ArithRef, t1: z3.ArithRef, c0: z3.ArithRef, c1: z3.ArithRef) -> z3.ArithRef:
+    """What case three of the proof should call the larger gap: floor(q_1 n) less the count below o_1."""
+    return t1 - c1
+
+
+@check("step:shuffle-case-three", code=case_three, rejects=[lambda t0, t1, c0, c1: c1 - t1])
+def check_shuffle_steps(subject: Callable[..., z3.ArithRef] = case_three) -> str:
+    """The four cases of the proof; the printed sign of case three is reversed."""
+    t0, t1, c0, c1 = z3.Ints("t0 t1 c0 c1")
+    order = z3.And(t0 <= t1, c0 >= c1)
+    now = maximum(absolute(c0 - t0), absolute(c1 - t1))
+    prove(z3.Implies(z3.And(order, t0 <= c1, t1 <= c0), now == c0 - t0), "case one")
+    both = z3.And(absolute(c1 - t0) <= absolute(c0 - t0), absolute(c0 - t1) <= absolute(c1 - t1))
+    prove(z3.Implies(z3.And(order, t0 <= c1, t1 > c0), both), "case two")
+    prove(z3.Implies(z3.And(order, t0 > c1, t1 > c0), now == subject(t0, t1, c0, c1)), "case three")
+    crossed = z3.And(absolute(c1 - t0) <= absolute(c1 - t1), absolute(c0 - t1) <= absolute(c0 - t0))
+    prove(z3.Implies(z3.And(order, t0 > c1, t1 <= c0), crossed), "case four")
+    return (
+        "lem:shuffle, proof: all four cases hold; in case three the larger gap is floor(q_1 n) less the count, "
+        "not its negative"
+    )
+
+
+@check("lem:empirical", rejects=[False])
+def check_sorting(subject: bool = True) -> str:
+    """Counterexample to lem:empirical for one index after sorting, K = 3: a bad neighbour's output is handed to it."""
+    z = Fraction(1, 1000)
+    quantiles = (Fraction(1, 4), Fraction(3, 4))
+    priors: tuple[Prior, ...] = ({Fraction(9, 4): Fraction(1)}, {HALF: Fraction(1)})  # ideal for 1/4; wrong for 3/4
+    algorithm = Algorithm(quantiles, priors, (z, z), arity=3, ordered=subject)
+    data = Grid(8)
+    bad = probability(algorithm.law(data), lambda outputs: gap(data, quantiles[0], outputs[0]) >= 2)
+    assert bad > z**2 / psi(data, quantiles[0], priors[0], z), "the bound survives"
+    return (
+        "lem:empirical fails for a single index once outputs are sorted (K = 3): Psi = 1, bound 1e-6, "
+        "probability 1; the maximum is safe"
+    )
+
+
+@check("text:out-of-order", code=Algorithm, rejects=[2])
+def check_out_of_order(subject: int = 3) -> str:
+    """Two estimates of one node can come out in the wrong order; a binary tree's never do."""
+    priors: tuple[Prior, ...] = tuple({k + F(i, 4): F(1, 5) for k in range(5)} for i in (1, 2, 3))
+    crossed = []
+    for arity, count in ((subject, 2), (2, 3)):
+        algorithm = Algorithm(QUARTERS[:count], priors[:count], (HALF,) * count, arity=arity, ordered=False)
+        law = algorithm.law(Grid(4))
+        crossed.append(sum((p for o, p in law.items() if list(o) != sorted(o)), F(0)))
+    assert crossed[0] > 0, "always in order"
+    assert crossed[1] == 0
+    return f"K = 3, four records: the two estimates of the root are out of order w.p. {float(crossed[0]):.3f} (exact)"

@@ -1,0 +1,121 @@
+"""Mixtures for several quantiles: cor:multiple and cor:cauchy-robust."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from fractions import Fraction
+
+from pq.bounds import cor_multiple, thm_binary
+from proofs_checks.engine.registry import check
+from proofs_checks.tools.cases import mix
+from proofs_checks.tools.chains import corrected_binary
+from proofs_checks.tools.exact import Algorithm, Grid, Prior, Restricted, adapt, gap, mechanism, probability
+
+HALF = Fraction(1, 2)
+
+
+def _clip(prior: Prior, low: Fraction | float, high: Fraction | float) -> Prior:
+
+    return adapt(prior, low, high, "edge")
+
+
+def cauchy_instance(z: Fraction) -> tuple[Grid, Fraction]:
+    """m = 7, n = 3: Pr{Gap_{3/8} >= 1}, at least, for x = (-1, 0, 1), perfect predictions and half a standard Cauchy.
+
+    Each of the four cells has Cauchy mass 1/4 exactly. Under edge adaptation a node's cell masses do not depend on
+    where inside their cells the edges fall, so the path 1/2, 1/4, 3/8 has a rational law.
+    """
+    data = Grid(3)
+    rho = {k + HALF: Fraction(1, 4) for k in range(4)}
+
+    def prior(rank: int, shift: Fraction) -> Prior:
+        return {o + shift: mass for o, mass in mix({rank + HALF: Fraction(1)}, rho, HALF).items()}
+
+    # keep the atoms of one cell in the order of the quantiles; indices 0, 1, 2 stand for 1/4, 3/8, 1/2
+    median = mechanism(Restricted(data, -math.inf, math.inf), HALF, prior(1, Fraction(1, 4)), z)
+    middle = 1 + HALF + Fraction(1, 4)
+    quarter_prior = _clip(prior(0, Fraction(0)), -math.inf, middle)
+    quarter = mechanism(Restricted(data, -math.inf, middle), HALF, quarter_prior, z)
+    low = HALF
+    target_prior = _clip(prior(1, Fraction(1, 8)), low, middle)
+    law = mechanism(Restricted(data, low, middle), HALF, target_prior, z)
+    wrong = sum((p for o, p in law.items() if gap(data, Fraction(3, 8), o) >= 1), Fraction(0))
+    return data, median[middle] * quarter[low] * wrong
+
+
+def paper_multiple(*args: float) -> tuple[float, float]:
+    """cor:multiple as printed."""
+    return cor_multiple(*args, version="paper")  # type: ignore[arg-type, misc]
+
+
+@check("cor:cauchy-robust", "cor:multiple", code=cor_multiple, rejects=[cor_multiple])
+def check_multiple_printed(subject: Callable[..., tuple[float, float]] = paper_multiple) -> str:
+    """Counterexample to cor:multiple (and cor:cauchy-robust): m = 7, n = 3, both guarantees, through the floors."""
+    z = Fraction(1, 10**40)
+    _, failure = cauchy_instance(z)
+    epsilon = -2 * math.log(z) * 3
+    # a = -1, b = 1, R slightly above 1, least separation 1, lambda = 1/2
+    robust, consistent = subject(1.01, 2.0, 1.0, epsilon, 7, 0.5, 0.5)
+    assert robust < 1 - 1e-9, "robustness survives"
+    assert consistent < 1 - 1e-9, "consistency survives"
+    assert failure > Fraction(999, 1000)
+    return (
+        f"cor:multiple as printed is false at m = 7: x = (-1, 0, 1), perfect predictions, lambda = 1/2: "
+        f"claims {robust:.2f} and {consistent:.2f}, Pr{{gap >= 1}} > 0.999"
+    )
+
+
+@check("cor:cauchy-robust", "cor:multiple", code=cor_multiple, rejects=[cor_multiple])
+def check_multiple_single(subject: Callable[..., tuple[float, float]] = paper_multiple) -> str:
+    """cor:multiple at m = 1: the printed depth is zero, so both bounds are zero or undefined."""
+    robust, consistent = subject(1.0, 2.0, 0.1, 1.0, 1, 0.5, 0.5)
+    assert robust in (0.0, math.inf) or math.isnan(robust)
+    assert consistent == 0.0
+    return "cor:multiple at m = 1: ceil(log2 1) = 0 gives no budget, and an error of zero"
+
+
+@check(
+    "cor:cauchy-robust",
+    "cor:multiple",
+    code=cor_multiple,
+    rejects=[paper_multiple, lambda *args: tuple(0.5 * bound for bound in cor_multiple(*args))],
+)
+def check_multiple(subject: Callable[..., tuple[float, float]] = cor_multiple) -> str:
+    """The corrected corollary on the counterexample, for z over many orders of magnitude."""
+    for exponent in (1, 2, 5, 10, 40, 400):
+        z = Fraction(1, 10**exponent)
+        _, failure = cauchy_instance(z)
+        robust, consistent = subject(1.01, 2.0, 1.0, 6 * math.log(10) * exponent, 7, 0.5, 0.5)
+        if failure > HALF:
+            assert min(robust, consistent) >= 1, (exponent, robust, consistent)
+    return "cor:multiple, corrected: no longer contradicted by rounding at any budget tried"
+
+
+@check("cor:multiple", rejects=[lambda m: corrected_binary(m.bit_length())])
+def check_multiple_constant(
+    subject: Callable[[int], float] = lambda m: ((1 + math.sqrt(5)) / 2) ** math.log2(m),
+) -> str:
+    """phi**log2(m) is below the constant of thm:binary at every m = 2**k - 1, k > 1, so the proof does not give it."""
+    for k in range(2, 20):
+        m = 2**k - 1
+        assert subject(m) < ((1 + math.sqrt(5)) / 2) ** k
+    return "cor:multiple prints phi^log2(m) where thm:binary has phi^log2(m + 1): smaller, and not implied"
+
+
+@check("cor:multiple", rejects=[lambda beta: -beta])
+def check_failure_is_one_event(subject: Callable[[Fraction], Fraction] = lambda beta: beta) -> str:
+    """The multiple corollary's two guarantees through one law: probability that either fails, m = 3, exact."""
+    z = Fraction(1, 20)
+    quantiles = (Fraction(1, 4), HALF, Fraction(3, 4))
+    data = Grid(4)
+    rho = {k + HALF: Fraction(1, 5) for k in range(5)}
+    priors = tuple(
+        {o + Fraction(i, 8) - Fraction(2, 8): m for o, m in mix({i + HALF: Fraction(1)}, rho, HALF).items()}
+        for i in (1, 2, 3)
+    )
+    algorithm = Algorithm(quantiles, priors, (z,) * 3)
+    limit = thm_binary(math.log(0.5), -4 * math.log(z), 3, 0.5)
+    failed = probability(algorithm.law(data), lambda outputs: max(algorithm.gaps(data, outputs)) > limit)
+    assert failed <= subject(HALF)
+    return "mixing by one half: the largest of three gaps stays within the consistency bound (exact law)"

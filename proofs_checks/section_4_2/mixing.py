@@ -1,0 +1,217 @@
+"""A prediction mixed with a trusted prior: cor:quantile."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Iterator
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import sympy
+import z3
+
+import pq
+from pq import OrderStatistic
+from pq.bounds import cor_quantile, lem_quantile
+from pq.truth.evaluate import log_psi
+from proofs_checks.engine.registry import check
+from proofs_checks.tools.cases import mix, one_quantile_cases
+from proofs_checks.tools.exact import Grid, Prior, Restricted, adapt, gap, log_ball, mechanism, psi
+from proofs_checks.tools.pieces import column, spread
+from proofs_checks.tools.solver import follows
+
+F = Fraction
+HALF = Fraction(1, 2)
+
+
+def mixed_cases() -> Iterator[tuple[Grid, Fraction, Prior, Prior, Fraction]]:
+    """Data, quantile, a perfect prediction, a trusted prior on every cell, z."""
+    for data, q, rho, z in one_quantile_cases():
+        total = sum(rho.values())
+        yield data, q, {math.floor(q * data.size) + HALF: Fraction(1)}, {o: m / total for o, m in rho.items()}, z
+
+
+@check(
+    "def:robustness",
+    "text:price-of-robustness",
+    "cor:quantile",
+    code=cor_quantile,
+    rejects=[
+        lambda log_psi, epsilon, beta, weight: cor_quantile(log_psi, epsilon, beta, 1 - weight),
+        lambda log_psi, epsilon, beta, weight: (cor_quantile(log_psi, epsilon, beta, weight)[0] / 2, math.inf),
+    ],
+)
+def check_cor_quantile(subject: Callable[..., tuple[float, float]] = cor_quantile) -> str:
+    """Robust for every prediction and consistent for a perfect one, both on the same event: exact failure at most
+    beta.
+    """
+    worst = 0.0
+    for (data, q, perfect, rho, z), weight, beta in itertools.product(
+        mixed_cases(), (Fraction(1, 10), HALF, Fraction(9, 10)), (Fraction(1, 10), HALF)
+    ):
+        wrong = {data.size + HALF: Fraction(1)}
+        for mu in (perfect, wrong):
+            law = mechanism(Restricted(data, -math.inf, math.inf), q, mix(mu, rho, weight), z)
+            epsilon = -2 * math.log(z)
+            robust, consistent = subject(float(log_ball(psi(data, q, rho, z))), epsilon, float(beta), float(weight))
+            limit = min(robust, consistent) if mu is perfect else robust
+            failed = sum(p for o, p in law.items() if gap(data, q, o) > limit * (1 + 1e-9))
+            assert failed <= beta, (data, q, weight, limit)
+            worst = max(worst, float(failed / beta))
+    assert subject(0.0, 1.0, 0.1, 0.0)[0] == math.inf
+    assert subject(0.0, 1.0, 0.1, 1.0)[1] == math.inf
+    return (
+        f"cor:quantile: both guarantees hold, with one failure event (largest failure {worst:.2f} beta); empty "
+        "at lambda = 0 or 1"
+    )
+
+
+WEIGHTS = (Fraction(0), Fraction(1, 10), HALF, Fraction(1))
+
+
+@check("text:linear", "cor:quantile", rejects=[lambda mu, rho, weight: mu, lambda mu, rho, weight: rho])
+def check_linear(subject: Callable[[Prior, Prior, Fraction], Prior] = mix) -> str:
+    """Psi of a mixture is the mixture of the Psi."""
+    for (data, q, mu, rho, z), weight in itertools.product(mixed_cases(), WEIGHTS):
+        mixed = psi(data, q, subject(mu, rho, weight), z)
+        assert mixed == (1 - weight) * psi(data, q, mu, z) + weight * psi(data, q, rho, z)
+    return "Psi is linear in the prior (exact)"
+
+
+@check(
+    "text:price-of-robustness",
+    code=cor_quantile,
+    rejects=[lambda weight: -math.log(1 - weight), lambda weight: -1.01 * math.log(weight)],
+)
+def check_price_of_robustness(subject: Callable[[float], float] = lambda weight: -math.log(weight)) -> str:
+    """The robust bound is exactly 2 / epsilon log(1 / lambda) above that of the robust prior alone."""
+    for data, q, _, rho, _ in mixed_cases():
+        best = psi(data, q, rho, Fraction(0))
+        for weight in (Fraction(1, 100), HALF, Fraction(99, 100)) if best and data.size else ():
+            hopeless = {(0 if math.floor(q * data.size) else data.size) + HALF: Fraction(1)}
+            mixed = psi(data, q, mix(hopeless, rho, weight), Fraction(0))  # in the limit of Psi^(q)
+            paid = cor_quantile(float(log_ball(best)), 1.0, 0.1, float(weight))[0]
+            assert math.isclose(paid, lem_quantile(float(log_ball(mixed)), 1.0, 0.1), rel_tol=1e-9), (data, q)
+            alone = lem_quantile(float(log_ball(best)), 1.0, 0.1)
+            assert math.isclose(paid - alone, 2 * subject(float(weight)), rel_tol=1e-9), (data, q, weight)
+    return "the price of robustness is 2 / epsilon log(1 / lambda), exactly"
+
+
+@check(
+    "text:price-of-robustness",
+    "cor:quantile",
+    code=cor_quantile,
+    rejects=[lambda total: math.log(total), lambda total: math.log(total) / 2],
+)
+def check_consistency_total_mass(subject: Callable[[Fraction], float] = lambda total: 0.0) -> str:
+    """Counterexample to cor:quantile for a prediction that is no probability measure: mass 2 on the wrong cell has U
+    = 0.
+    """
+    z, beta, total = HALF, 0.6, Fraction(2)
+    wrong = {1 + HALF: total}
+    assert psi(Grid(1), HALF, wrong, z) == 1
+    law = mechanism(Restricted(Grid(1), -math.inf, math.inf), HALF, wrong, z)
+    consistent = cor_quantile(0.0, -2 * math.log(z), beta, 0.0)[1] + subject(total) / -math.log(z)
+    assert consistent < 1 - 1e-9, "consistency survives"
+    assert law == {1 + HALF: 1}
+    return (
+        f"cor:quantile needs probability measures: mass 2 on the wrong cell, U = 0, gap <= {consistent:.2f} "
+        "claimed, gap 1 certain"
+    )
+
+
+@check(
+    "text:hedging",
+    "text:price-of-robustness",
+    "cor:quantile",
+    rejects=[lambda weight, psi: psi, lambda weight, psi: (1 - weight) * psi],
+)
+def check_hedging(subject: Callable[[Any, Any], Any] = lambda weight, psi: weight * psi) -> str:
+    """Mixing a robust prior into each prediction costs at most log 1/(1-lambda), and saves all but log 1/lambda."""
+    weight, mine, robust = z3.Reals("weight mine robust")
+    mixed = (1 - weight) * mine + weight * robust
+    inside = (weight > 0, weight < 1, mine >= 0, robust >= 0)
+    follows(*inside, goal=z3.And(mixed >= subject(weight, robust), mixed >= subject(1 - weight, mine)))
+    rng = np.random.default_rng(101)
+    for _ in range(200):  # the harmonic mean rises with each entry and scales with all of them
+        m, lam = int(rng.integers(1, 6)), F(int(rng.integers(1, 10)), 10)
+        mu, rho = ([F(int(v), 50) for v in rng.integers(1, 51, m)] for _ in range(2))
+        total = sum(1 / ((1 - lam) * a + lam * b) for a, b in zip(mu, rho, strict=True))
+        assert total <= sum(1 / subject(lam, b) for b in rho)
+        assert total <= sum(1 / subject(1 - lam, a) for a in mu)
+    return "U(mixture) <= min(U(mu) + log 1/(1-lambda), U(rho) + log 1/lambda), also for m > 1 (z3, fractions)"
+
+
+@check("ours:right-probability", rejects=[lambda p: p, lambda p: F(1, 2)])
+def check_right_probability(subject: Callable[[Fraction], Fraction] = lambda p: 1 - p) -> str:
+    """p c(lambda) + (1 - p) r(lambda) is least where lambda is the probability that the prediction is wrong."""
+    x = sympy.symbols("x", positive=True)
+    for p in (F(1, 100), F(1, 2), F(9, 10)):
+        share = sympy.Rational(p.numerator, p.denominator)
+        cost = -share * sympy.log(1 - x) - (1 - share) * sympy.log(x)
+        best = subject(p)
+        assert sympy.diff(cost, x).subs(x, sympy.Rational(best.numerator, best.denominator)) == 0, p
+        second = sympy.simplify(sympy.diff(cost, x, 2) - share / (1 - x) ** 2 - (1 - share) / x**2)
+        assert second == 0  # positive: strictly convex
+    return "belief p that the prediction is right: the sum of both guarantees is least at lambda = 1 - p (convex)"
+
+
+@check("step:multiple-linearity", rejects=["conditional"])
+def check_restricted_linearity(subject: str = "edge") -> str:
+    """The inner products of restricted priors are linear under edge adaptation; renormalised ones are not."""
+    mu = {HALF: F(9, 10), 3 + HALF: F(1, 10)}
+    rho = {k + HALF: F(1, 5) for k in range(5)}
+    data, low, high, z = Grid(4), F(5, 4), F(17, 4), F(1, 3)
+    view = Restricted(data, low, high)
+
+    def inner(prior: Prior) -> Fraction:
+        target = math.floor(HALF * view.size)
+        return sum((m * z ** abs(view.below(o) - target) for o, m in adapt(prior, low, high, subject).items()), F(0))
+
+    for weight in (F(1, 10), HALF):
+        assert inner(mix(mu, rho, weight)) == (1 - weight) * inner(mu) + weight * inner(rho), "not linear"
+    return "inner products of edge-restricted priors are linear in the prior; conditional ones are quotients (exact)"
+
+
+@check("text:order-statistic-prior", code=OrderStatistic, rejects=[lambda n, k: n - k, lambda n, k: k])
+def check_order_statistic_prior(subject: Callable[[int, int], int] = lambda n, k: n - k + 1) -> str:
+    """The law of the k-th of n draws as a prior: binomial sums in fractions; a tail 1/x of one draw: x^-(n-k+1)."""
+    from pq import OrderStatistic, Uniform
+
+    for n, k in ((1, 1), (4, 2), (9, 5), (20, 20)):
+        prior = OrderStatistic(Uniform(0, 1), n=n, k=k)
+        for cut in (F(1, 10), F(1, 3), F(9, 10)):
+            exact = sum(math.comb(n, j) * cut**j * (1 - cut) ** (n - j) for j in range(k, n + 1))
+            assert math.isclose(math.exp(prior.log_mass(0, float(cut))), exact, rel_tol=1e-9), (n, k, cut)
+        u = sympy.symbols("u", positive=True)  # u = 1 - F(x), small in the right tail
+        tail = sum(sympy.binomial(n, j) * (1 - u) ** j * u ** (n - j) for j in range(k))
+        assert sympy.limit(tail / u ** subject(n, k), u, 0) == math.comb(n, k - 1)
+    return "order-statistic prior: pq's masses are the binomial sums; heavy tails of power 1 become power n - k + 1"
+
+
+@check(
+    "text:linear",
+    "text:hedging",
+    "cor:quantile",
+    code=(pq.Uniform.mix, log_psi),
+    rejects=[
+        lambda mu, rho, weight: mu.mix(rho, 1 - weight),
+        lambda mu, rho, weight: mu.mix(rho, weight / 2),
+        lambda mu, rho, weight: rho,
+    ],
+)
+def check_mixture_in_package(
+    subject: Callable[[Any, Any, float], Any] = lambda mu, rho, weight: mu.mix(rho, weight),
+) -> str:
+    """`mix` of the package: the inner product is the mixture of both, so at least lambda and 1 - lambda of each."""
+    cases = 0
+    for (data, q, perfect, rho, z), weight in itertools.product(mixed_cases(), (Fraction(1, 10), Fraction(3, 4))):
+        if data.size:
+            exact = (1 - weight) * psi(data, q, perfect, z) + weight * psi(data, q, rho, z)
+            mixed = subject(spread(perfect), spread(rho), float(weight))
+            found = math.exp(log_psi(column(data), q, mixed, -2 * math.log(z)))
+            assert math.isclose(found, exact, rel_tol=1e-9), (data, q, weight)
+            cases += 1
+    return f"pq's mix: Psi of the mixture is the mixture of the Psi in {cases} cases, and hedges both"

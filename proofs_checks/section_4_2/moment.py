@@ -1,0 +1,50 @@
+"""Ours: a perfect prediction with a small weight on a trusted prior has a gap that falls to 0 with that weight."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable
+from fractions import Fraction
+
+from pq.bounds import cor_quantile, moment_consistency
+from proofs_checks.engine.registry import check
+from proofs_checks.tools.broken import scaled
+from proofs_checks.tools.cases import mix, one_quantile_cases
+from proofs_checks.tools.exact import Grid, Restricted, gap, mechanism
+
+F = Fraction
+HALF = F(1, 2)
+WHOLE = (-math.inf, math.inf)
+
+
+@check(
+    "ours:moment-consistency",
+    code=moment_consistency,
+    rejects=[
+        scaled(moment_consistency, 0.99),
+        scaled(moment_consistency, 1.01),
+        lambda epsilon, beta, weight: cor_quantile(0.0, epsilon, beta, weight)[1],
+        lambda epsilon, beta, weight: moment_consistency(epsilon, beta, weight / 2),
+    ],
+)
+def check_moment_consistency(subject: Callable[[float, float, float], float] = moment_consistency) -> str:
+    """Exact failure of (1 - lambda) perfect + lambda trusted at most beta; attained by a hopeless trusted prior."""
+    cases = 0
+    for (data, q, rho, z), weight, beta in itertools.product(
+        one_quantile_cases(), (F(1, 1000), F(1, 10), HALF), (F(1, 20), HALF)
+    ):
+        trusted = {o: mass / sum(rho.values()) for o, mass in rho.items()}
+        perfect = {math.floor(q * data.size) + HALF: F(1)}
+        law = mechanism(Restricted(data, *WHOLE), q, mix(perfect, trusted, weight), z)
+        limit = subject(-2 * math.log(z), float(beta), float(weight))
+        assert sum(p for o, p in law.items() if gap(data, q, o) > limit * (1 + 1e-12)) <= beta, (data, q, weight)
+        cases += 1
+    for weight, far in ((F(1, 1000), 8), (F(1, 10), 12)):  # everything trusted lies far away, and Psi is 1 - lambda
+        z = F(1, 9)
+        prior = {HALF: 1 - weight, far + HALF: weight}
+        law = mechanism(Restricted(Grid(far), *WHOLE), F(1, 99), prior, z)
+        limit = subject(-2 * math.log(z), float(law[far + HALF]), float(weight))
+        assert math.isclose(limit, far, rel_tol=1e-6), (limit, far)
+    assert subject(1.0, 0.05, 0.0) == 0.0
+    return f"consistency (2/eps) log(1 + lambda/(beta(1 - lambda))): {cases} exact cases, attained, 0 at lambda = 0"

@@ -1,0 +1,81 @@
+"""Robust and consistent bounds against seeded releases."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import numpy as np
+
+import pq
+from pq import bounds
+from pq.bounds import cor_multi_cauchy, cor_multiple, cor_quantile
+from proofs_checks.engine.registry import check
+from proofs_checks.tools.releases import (
+    BETA,
+    COLUMNS,
+    EIGHTHS,
+    LONG,
+    TIES,
+    WIDE,
+    WRONG,
+    known_log_psi,
+    outer,
+    report_rates,
+    separation,
+    worst_rate,
+)
+
+
+def perfect(x: np.ndarray, q: float) -> pq.Uniform:
+    """All mass on the optimal cell."""
+    rank, ordered = pq.rank(q, len(x)), np.sort(x)
+    low = ordered[rank - 1] if rank else ordered[0] - 1.0
+    return pq.Uniform(float(low), float(ordered[rank]))
+
+
+@check("cor:quantile", code=cor_quantile, rejects=[0.7, 0.3])
+def check_mixture(share: float = 1.0) -> str:
+    """cor:quantile: robust with a wrong prediction, consistent with a perfect one."""
+
+    def robust(x: np.ndarray, release: pq.Release) -> float:
+        return bounds.cor_quantile(known_log_psi(x.tobytes(), WIDE, 0.5), 0.5, BETA, 0.25)[0]
+
+    def consistent(x: np.ndarray, release: pq.Release) -> float:
+        return bounds.cor_quantile(0.0, 0.5, BETA, 0.25)[1]
+
+    rates = [worst_rate([0.3], robust, share, trials=3 * LONG, epsilon=0.5, priors=WRONG.mix(WIDE, 0.25))]
+    right = []
+    for name, x in COLUMNS.items():
+        if name not in TIES:
+            others = [other for other in COLUMNS if other != name]
+            prior = perfect(x, 0.3).mix(WIDE, 0.25)
+            right.append(worst_rate([0.3], consistent, share, others, LONG, epsilon=0.5, priors=prior))
+    return report_rates("cor:quantile, robust and consistent", [*rates, max(right)])
+
+
+@check(
+    "cor:cauchy-robust", "cor:multi-cauchy", "cor:multiple", code=(cor_multiple, cor_multi_cauchy), rejects=[0.3, 0.1]
+)
+def check_cauchy_tree(share: float = 1.0) -> str:
+    """cor:multi-cauchy (conditional), cor:multiple (edge): robust for wrong predictions, consistent for right ones."""
+
+    def tree(x: np.ndarray, release: pq.Release) -> float:
+        return bounds.cor_multi_cauchy(outer(x), 4.0, separation(x), 200.0, 7, BETA)
+
+    def multiple(x: np.ndarray, release: pq.Release, side: int = 0) -> float:
+        return bounds.cor_multiple(outer(x), 4.0, separation(x), 200.0, 7, BETA, 0.25)[side]
+
+    common: dict[str, Any] = {"epsilon": 200}
+    rates = [
+        worst_rate(EIGHTHS, tree, share, TIES, priors=WIDE, adaptation="conditional", **common),
+        worst_rate(EIGHTHS, multiple, share, TIES, priors=WRONG.mix(WIDE, 0.25), adaptation="edge", **common),
+    ]
+    right = []
+    for name, x in COLUMNS.items():
+        if name not in TIES:
+            others = [other for other in COLUMNS if other != name]
+            priors = [perfect(x, q).mix(WIDE, 0.25) for q in EIGHTHS]
+            consistent = functools.partial(multiple, side=1)
+            right.append(worst_rate(EIGHTHS, consistent, share, others, priors=priors, adaptation="edge", **common))
+    return report_rates("cor:multi-cauchy, cor:multiple robust, consistent", [*rates, max(right)], len(COLUMNS) - 1)

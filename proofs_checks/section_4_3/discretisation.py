@@ -1,0 +1,94 @@
+"""What a piecewise constant prior loses against a Lipschitz one."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import sympy
+
+from proofs_checks.engine.registry import check
+from proofs_checks.tools.cases import with_ends
+
+F = Fraction
+
+HALF, EIGHTH = F(1, 2), F(1, 8)
+
+
+def parts_apart(chosen: Sequence[bool]) -> F:
+    """Distance (of Wasserstein, order 1) between the uniform laws on the chosen equal pieces of [0, 1] and the rest."""
+    pieces, share = len(chosen), sum(chosen)
+    total = at = F(0)  # at: the chosen law's distribution function less the other's
+    for piece in chosen:
+        after = at + (F(1, share) if piece else -F(1, pieces - share))
+        crossing = at * after < 0
+        area = (at * at + after * after) / (2 * (abs(at) + abs(after))) if crossing else abs(at + after) / 2
+        total, at = total + area / pieces, after
+    return total
+
+
+@check(
+    "text:piecewise-constant",
+    "thm:quantile-regret",
+    "thm:quantile-regret/discretisation",
+    rejects=[F(1, 10), F(99, 800), F(101, 800), F(1, 6), F(1)],
+)
+def check_cell_deviation(subject: F = EIGHTH) -> str:
+    """A V-Lipschitz density exceeds its cell mean by at most V w^2/8 in all, not V w^2, and a line needs as much.
+
+    Where it exceeds the mean, a set of length a, its mean there and its mean elsewhere differ by at most V times the
+    distance of the two laws, which is w/2 where the sets lie apart, and less where they do not.
+    """
+    x, a = sympy.symbols("x a", positive=True)
+    line = sympy.integrate(x - sympy.Rational(1, 2), (x, sympy.Rational(1, 2), 1))
+    assert line == sympy.Rational(1, 8) and F(int(line.p), int(line.q)) == subject, "a line needs exactly this"
+    most = a * (1 - a) / 2  # w = V = 1: share a (1 - a) of a difference of at most 1/2
+    assert sympy.solve(sympy.diff(most, a), a) == [sympy.Rational(1, 2)] and most.subs(a, sympy.Rational(1, 2)) == line
+    for chosen in range(1, 2**9 - 1):
+        assert parts_apart([bool(chosen >> k & 1) for k in range(9)]) <= HALF, "farther apart than the cell's halves"
+    return "discretisation constant 1 -> 1/8 of V w^2 in a cell, which a linear density attains"
+
+
+def largest_ratio(prior: Sequence[F], cells: Sequence[F]) -> float:
+    """Corrected first step: the loss differs by at most the largest log ratio."""
+    return max(math.log(a / b) for a, b in zip(prior, cells, strict=True))
+
+
+def _signed_sum(prior: Any, cells: Any) -> float:
+    return float(sum((a - b) / b for a, b in zip(prior, cells, strict=True)))
+
+
+@check("text:piecewise-constant", "thm:quantile-regret", "thm:quantile-regret/discretisation", rejects=[_signed_sum])
+def check_discretisation(subject: Callable[[Sequence[F], Sequence[F]], float] = largest_ratio) -> str:
+    """log sum 1/x - log sum 1/Psi <= max log(Psi/x); the printed sum of (Psi-x)/x of mixed signs is no bound."""
+    cases = [((F(1, 2), F(1, 10)), (F(1), F(2, 25))), ((F(1, 3), F(1, 5)), (F(1, 4), F(1, 5)))]
+    rng = np.random.default_rng(41)
+    for _ in range(200):
+        cases.append(tuple(tuple(F(int(v), 50) for v in rng.integers(1, 51, 3)) for _ in range(2)))
+    for prior, cells in cases:
+        gap = math.log(sum(1 / x for x in cells) / sum(1 / x for x in prior))
+        assert gap <= subject(prior, cells) + 1e-12, f"Psi={prior}, <s,W>={cells}: {gap:.3f}"
+    return (
+        "first step of the discretisation: max log ratio (no factor m); printed sum is -0.25 < 0.118 at Psi=(1/2,1/10)"
+    )
+
+
+def _neighbour_separation(data: Any) -> Fraction:
+    return min(b - a for a, b in pairwise(data))
+
+
+@check("thm:quantile-regret/rank-zero", rejects=[_neighbour_separation])
+def check_edge_interval(subject: Callable[[Sequence[F]], F] = with_ends) -> str:
+    """<s, W> >= gamma psi/(b-a) fails at rank 0, where the optimal interval (a, x_1] may be shorter than psi."""
+    for data, q in (([F(1, 1000), F(1, 2)], F(1, 4)), ([F(1, 4), F(1, 2), F(9, 10)], F(1, 2))):
+        rank = int(q * len(data))
+        ends = [F(0), *data, F(1)]
+        optimal = ends[rank + 1] - ends[rank]
+        assert optimal >= subject(data), f"rank {rank}: optimal interval {optimal} < {subject(data)}"
+    return (
+        "rank 0: x = (1/1000, 1/2) has psi = 0.499 and optimal interval 1/1000; psi must count the distances to a and b"
+    )

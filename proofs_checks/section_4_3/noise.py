@@ -1,0 +1,246 @@
+"""Gaussian noise on private sums: multipliers, nodes of the tree, widths."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from typing import Any
+
+import mpmath
+import sympy
+from flint import arb
+
+from pq import bounds
+from proofs_checks.engine.registry import check
+from proofs_checks.tools.exact import ball
+from proofs_checks.tools.gaussian import certify, corrected_multiplier, exact_delta, log_of, printed_multiplier
+from proofs_checks.tools.runs import prefix_nodes
+
+F = Fraction
+HALF = Fraction(1, 2)
+
+
+@check(
+    "thm:dpftrl",
+    "thm:dpftrl/privacy",
+    "ours:dpftrl-noise",
+    rejects=[printed_multiplier, lambda eps, delta: corrected_multiplier(eps, delta) * mpmath.mpf("0.7")],
+)
+def check_gaussian_noise(subject: Callable[[Any, Any], Any] = corrected_multiplier) -> str:
+    """The corrected sigma is private at every epsilon; the printed one is not up to epsilon' = 2 log(1/delta')."""
+    root_rho, root_odds = sympy.symbols("root_rho root_odds", positive=True)
+    # delta <= P(N(rho, 2 rho) > eps) <= exp(-(eps-rho)^2/(4 rho)); with eps = rho + 2 sqrt(rho L) that is exp(-L).
+    rho, epsilon = root_rho**2, root_rho**2 + 2 * root_rho * root_odds
+    assert sympy.simplify((epsilon - rho) ** 2 / (4 * rho) - root_odds**2) == 0
+    assert sympy.expand((root_rho + root_odds) ** 2 - (root_odds**2 + epsilon)) == 0
+    with mpmath.workdps(60):
+        for delta in ("0.5", "0.1", "1e-3", "1e-6", "1e-12", "1e-40"):
+            for eps in (0.01, 0.5, 1, 3, 6, 10, 20, 50):
+                exact = exact_delta(mpmath.mpf(eps), subject(eps, mpmath.mpf(delta)))
+                assert exact <= mpmath.mpf(delta), (eps, delta, mpmath.nstr(exact, 4))
+        broken = exact_delta(10, printed_multiplier(10, mpmath.mpf("1e-6")))
+        assert broken > mpmath.mpf("1.5e-6")
+        edge = exact_delta(2 * mpmath.log(10**6), printed_multiplier(2 * mpmath.log(10**6), mpmath.mpf("1e-6")))
+    worst = f"eps'=10: delta = {mpmath.nstr(broken, 3)}; eps'=27.6: {mpmath.nstr(edge, 3)}"
+    return f"printed sigma at delta'=1e-6: {worst}; sqrt(k/2)(sqrt(L+eps)+sqrt(L))/eps is private at every eps"
+
+
+@check("thm:dpftrl", "thm:dpftrl/privacy", "ours:dpftrl-noise", rejects=[6.0, 5.4066, 5.3])
+def check_printed_noise_range(subject: float = 5.353) -> str:
+    """Interval proof: the printed sigma is private for every delta' and every eps' <= min(2 log(1/delta'), 5.353).
+
+    delta(eps) of the printed sigma rises with eps (Mills' ratio), so that the largest eps' decides.  With x =
+    sqrt(2 log(1/delta')): at eps = x^2 (for x^2 <= 5.353) and at eps = 5.353, delta(eps)/delta' - 1 is negative; beyond
+    x = 7 the bound delta <= phi(r)/r with r = x - eps/(2x) settles it.
+    """
+
+    def cdf(y: Any) -> Any:
+        return (-y / arb(2).sqrt()).erfc() / 2
+
+    def room(x: Any, epsilon: Any) -> Any:
+        half = epsilon / (2 * x)
+        return 1 - (x * x / 2).exp() * (cdf(half - x) - epsilon.exp() * cdf(-half - x))
+
+    def largest(x: Any) -> Any:
+        return 1 - (x * x / 2).exp() * (cdf(-x / 2) - (x * x).exp() * cdf(-3 * x / 2))
+
+    assert largest(arb(subject * 1.001).sqrt()) < 0, "private for a larger eps' too"
+    pieces = certify(largest, 0.0, math.sqrt(subject))
+    pieces += certify(lambda x: room(x, arb(subject)), math.sqrt(subject), 7.0)
+
+    def tail(x: Any) -> Any:
+        e = arb(subject)
+        return 1 - (e / 2).exp() / ((2 * arb.pi()).sqrt() * (x - e / (2 * x)))
+
+    pieces += certify(tail, 7.0, 8.0)  # its subtrahend falls with x
+    return (
+        f"printed sigma certified private for eps' <= min(2 log(1/delta'), {subject:g}), every delta' ({pieces} balls)"
+    )
+
+
+@check(
+    "thm:dpftrl/regret",
+    "thm:dpftrl/prefix-noise",
+    rejects=[lambda t: max(0, t.bit_length() - 2), lambda t: math.ceil(math.log2(t))],
+)
+def check_prefix_noise(subject: Callable[[int], int] = lambda steps: steps.bit_length() - 1) -> str:
+    """A prefix sum adds popcount(t) nodes; the iterates of T steps see at most floor(log2 T) of them."""
+    for steps in range(1, 2000):
+        most = max(prefix.bit_count() for prefix in range(steps))
+        assert most <= subject(steps), steps
+        assert subject(steps) <= most, (steps, "not the least bound")
+    wrong = [t for t in range(1, 64) if t.bit_count() != math.ceil(math.log2(t))]
+    above = [t for t in range(1, 5000) if t.bit_count() > math.ceil(math.log2(t))]
+    assert above == [1]
+    return (
+        f"noise of a prefix sum: popcount(t) nodes, not ceil(log2 t) (differs at {len(wrong)} of 63; less only at t=1)"
+    )
+
+
+def gradients_before(gradients: Sequence[int], t: int) -> int:
+    """Corrected comparison: the sum of the gradients before step t."""
+    return sum(gradients[: t - 1])
+
+
+@check(
+    "step:dpftrl-index",
+    rejects=[
+        lambda gradients, t: sum(gradients[:t]),
+        lambda gradients, t: sum(gradients[: t + 1]),
+        lambda gradients, t: sum(gradients),
+    ],
+)
+def check_noise_index(subject: Callable[[Sequence[int], int], int] = gradients_before) -> str:
+    """Without noise, g_t is the sum of the gradients before t, so that b_t = g_t - (comparison sum) must vanish."""
+    gradients, seen = [1, 1, -1, 1], 0
+    for t in range(1, len(gradients) + 1):
+        assert seen - subject(gradients, t) == 0, f"t={t}: b_t = {seen - subject(gradients, t)} without any noise"
+        seen += gradients[t - 1]
+    return (
+        "the comparison iterate must sum gradients up to t-1: with the printed index b_1 = -(first gradient), not noise"
+    )
+
+
+def _one_more_node(steps: int, *, release_total: bool) -> int:
+    return math.ceil(math.log2(steps))
+
+
+@check(
+    "thm:dpftrl/nodes",
+    "thm:sequential/nodes",
+    code=bounds.tree_nodes,
+    rejects=[_one_more_node, lambda steps, *, release_total: steps.bit_length() + 1],
+)
+def check_node_count(subject: Callable[..., int] = bounds.tree_nodes) -> str:
+    """Exact number of released tree nodes that hold one gradient, T = 1..64, by listing the nodes."""
+    short = []
+    for steps in range(1, 65):
+        for total in (False, True):
+            last = steps if total else steps - 1
+            nodes = {block for prefix in range(1, last + 1) for block in prefix_nodes(prefix)}
+            most = max((sum(a <= leaf <= b for a, b in nodes) for leaf in range(1, steps + 1)), default=0)
+            assert subject(steps, release_total=total) == most, (steps, total, most)
+            if total and most > math.ceil(math.log2(steps)):
+                short.append(steps)
+    assert short == [1, 2, 4, 8, 16, 32, 64]
+    assert all(math.ceil(math.log2(steps + 1)) == bounds.tree_nodes(steps) for steps in range(1, 1000))
+    return f"nodes per gradient: ceil(log2 T) for theta_1..theta_T; one more with the T-th sum at T = {short}"
+
+
+@check(
+    "thm:dpftrl/gaussian-width", rejects=[lambda p: math.sqrt(math.log(p)), lambda p: math.sqrt(2 * math.log(p)) * 0.9]
+)
+def check_gaussian_width(subject: Callable[[int], float] = lambda p: 2 * math.sqrt(math.log(p))) -> str:
+    """Width of the l1 ball, E max|z_i|, is at most sqrt(2 log 2p) <= 2 sqrt(log p), p >= 2; Euclidean <= sqrt(p)."""
+    for p in (2, 3, 5, 10, 50, 1000):
+        width = mpmath.quad(lambda x, p=p: 1 - mpmath.erf(x / mpmath.sqrt(2)) ** p, [0, 2, 4, 8, 20])
+        assert width <= math.sqrt(2 * math.log(2 * p)) * (1 + 1e-12)
+        assert width <= subject(p), (p, float(width))
+    for p in (1, 2, 10, 100):
+        assert mpmath.sqrt(2) * mpmath.gammaprod([(p + 1) / mpmath.mpf(2)], [p / mpmath.mpf(2)]) <= math.sqrt(p)
+    assert all(math.sqrt(2 * math.log(2 * p)) <= 2 * math.sqrt(math.log(p)) * (1 + 1e-12) for p in range(2, 1000))
+    return "Gaussian width: 2 sqrt(log md) bounds it for md >= 2 (exact E max|z|); Euclidean <= sqrt(d)"
+
+
+@check("step:dpftrl-concentration", rejects=[0.6, 0.0])
+def check_concentration(subject: float = 1.0) -> str:
+    """Pr{max |z_i| >= E max |z_i| + sqrt(2 log(T/b))} <= b/T: exact tails of the largest of p normals."""
+    largest = 0.0
+    for p in (1, 2, 10, 1000):
+        mean = mpmath.quad(lambda x, p=p: 1 - mpmath.erf(x / mpmath.sqrt(2)) ** p, [0, 2, 4, 8, 20])
+        for failure in (0.5, 0.1, 1e-3, 1e-9):
+            at = mean + subject * mpmath.sqrt(2 * mpmath.log(1 / mpmath.mpf(failure)))
+            tail = -mpmath.expm1(p * mpmath.log1p(-mpmath.erfc(at / mpmath.sqrt(2))))
+            assert tail <= failure, (p, failure)
+            largest = max(largest, float(tail / failure))
+    return f"Gaussian concentration of the largest modulus: exact tails at most {largest:.2f} of b/T"
+
+
+def normal(x: arb) -> arb:
+    """Standard normal distribution function."""
+    return (-x / arb(2).sqrt()).erfc() / 2
+
+
+def gaussian_delta(epsilon: arb, multiplier: arb) -> arb:
+    """Exact delta of Gaussian noise that is a multiple of the sensitivity."""
+    half, shift = 1 / (2 * multiplier), epsilon * multiplier
+    return normal(half - shift) - epsilon.exp() * normal(-half - shift)
+
+
+def corrected_noise(epsilon: arb, odds: arb) -> arb:
+    """Multiplier of ours, odds = log(1/delta)."""
+    return ((odds + epsilon).sqrt() + odds.sqrt()) / (arb(2).sqrt() * epsilon)
+
+
+def printed_noise(epsilon: arb, odds: arb) -> arb:
+    """Multiplier as printed."""
+    return (2 * odds).sqrt() / epsilon
+
+
+def joint(multiplier: arb) -> arb:
+    """Multiplier of both runs of thm:sequential together, for a record that turns v's gradient round and moves phi's.
+
+    Records R - 2w, R - w, R; one more below them moves the optimal interval from (R - 2w, R - w] to (R - w, R], and
+    theta/phi = R - w is an end of both.  There the derivative in theta is 1 and -1, and that in phi is -c - h coth(h
+    phi) and c - h coth(h phi), c the middle and h = w/2: they differ by 2 and by 2 (R - w), where the noise is made for
+    2 and for 2 (R + sigma_max).  Here R = 1000 sigma_max and w = sigma_max/100.
+    """
+    radius, width = F(1000), F(1, 100)
+    h = ball(width / 2)
+    steep = h * h.cosh() / h.sinh()
+    moved = (ball(radius - width / 2) - steep) - (-ball(radius - width * F(3, 2)) - steep)
+    share = moved / (2 * ball(radius + 1))
+    return multiplier / (1 + share**2).sqrt()
+
+
+@check(
+    "thm:dpftrl",
+    "thm:dpftrl/privacy",
+    "thm:sequential/privacy",
+    rejects=[
+        printed_noise,
+        lambda epsilon, odds: corrected_noise(epsilon, odds) * arb("0.8"),
+        lambda epsilon, odds: corrected_noise(epsilon, odds) / 2,
+    ],
+)
+def check_noise(subject: Callable[[arb, arb], arb] = corrected_noise) -> str:
+    """thm:dpftrl/privacy and thm:sequential/privacy at delta' = 10^-6: one run at eps' = 10, two runs at eps' = 50."""
+    delta = ball(F(1, 10**6))
+    for epsilon in (F(1), F(10), F(20)):
+        one = gaussian_delta(ball(epsilon), subject(ball(epsilon), log_of(10**6)))
+        assert one < delta, (epsilon, one)
+    for epsilon in (F(1), F(50)):
+        both = subject(ball(epsilon / 2), log_of(2 * 10**6)) / arb(2).sqrt()  # at most, whatever the record does
+        assert gaussian_delta(ball(epsilon), both) < delta, epsilon
+        assert both < joint(subject(ball(epsilon / 2), log_of(2 * 10**6)))
+    # the noise in the printed regret is that of one Lipschitz constant, half of the sensitivity: eps' = 1 is too much
+    halved = joint(printed_noise(ball(HALF), log_of(2 * 10**6)) / 2)
+    assert gaussian_delta(arb(1), halved) > delta
+    one = gaussian_delta(arb(10), printed_noise(arb(10), log_of(10**6)))
+    two = gaussian_delta(arb(50), joint(printed_noise(arb(25), log_of(2 * 10**6))))
+    assert one > delta
+    assert two > delta
+    return (
+        f"printed sigma, delta' = 1e-6: delta {float(one):.3g} (one run at 10), {float(two):.3g} (two at 50), in balls"
+    )

@@ -1,0 +1,123 @@
+"""The learners of the package against slow ones: private leaders, exponentiated gradient, sums, noise."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import mpmath
+import numpy as np
+
+from pq.bounds import dpftrl_noise, gaussian_delta
+from pq.learners import DPFTRL, EntropicMirror, SquareRootAggregator
+from proofs_checks.engine.registry import check
+from proofs_checks.section_4_3.regret import floored
+from proofs_checks.tools.broken import scaled
+from proofs_checks.tools.gaussian import exact_delta
+
+
+def _make(**changed: Any) -> Callable[..., DPFTRL]:
+    """A learner with other arguments."""
+    return lambda initial, **named: DPFTRL(initial, **{**named, **changed})
+
+
+@check(
+    "alg:dpftrl",
+    "thm:quantile-regret/range",
+    code=DPFTRL,
+    rejects=[_make(step=0.31), _make(robustness=0.0, lower=-np.inf), _make(noise_std=1e-3)],
+)
+def check_private_leader(subject: Callable[..., Any] = DPFTRL) -> str:
+    """Algorithm alg:dpftrl without noise: each point minimises regulariser + step <sum, .>, on the box and on rows of
+    weights with a floor."""
+    rng = np.random.default_rng(11)
+    common: dict[str, Any] = {"steps": 12, "step": 0.3, "noise_std": 0.0}
+    box = subject(np.zeros(3), rng=np.random.default_rng(0), lower=-1.0, upper=1.0, **common)
+    rows = subject(
+        np.full((2, 4), 0.25), rng=np.random.default_rng(0), regularizer="entropic", robustness=0.2, **common
+    )
+    total, sums = np.zeros(3), np.zeros((2, 4))
+    for _ in range(12):
+        slope, gradient = rng.normal(size=3), rng.normal(size=(2, 4))
+        total, sums = total + slope, sums + gradient
+        box.update(slope)
+        rows.update(gradient)
+        assert np.allclose(box.point, np.clip(-0.3 * total, -1, 1), atol=1e-12)
+        wanted = np.array([floored(row, 0.3, 1, 0.05) for row in sums])
+        assert np.allclose(rows.point, wanted, atol=1e-9)
+    return "DPFTRL: the minimiser of regulariser + step <sum, .>, Euclidean on a box and entropic with a floor"
+
+
+@check(
+    "text:exponentiated-gradient",
+    code=EntropicMirror,
+    rejects=[
+        lambda initial, step, robustness: EntropicMirror(initial, step=2 * step, robustness=robustness),
+        lambda initial, step, robustness: EntropicMirror(initial, step=step),
+    ],
+)
+def check_mirror_in_package(subject: Callable[..., Any] = EntropicMirror) -> str:
+    """One step of `EntropicMirror` from the uniform weights is the clipped exponentiated gradient."""
+    rng = np.random.default_rng(12)
+    for _ in range(60):
+        d, eta = int(rng.integers(2, 7)), float(10 ** rng.uniform(-1, 1))
+        gradient = rng.normal(size=d)
+        learner = subject(np.full(d, 1 / d), step=eta, robustness=0.3)
+        learner.update(gradient)
+        assert np.allclose(learner.point, floored(gradient, eta, 1, 0.3 / d), atol=1e-9)
+    return "EntropicMirror: 60 steps, each the exponentiated gradient with weights at the floor or above"
+
+
+@check(
+    "ours:square-root-sums",
+    code=SquareRootAggregator,
+    rejects=[
+        lambda steps, std, shape, rng: SquareRootAggregator(steps, 1.05 * std, shape, rng),
+        lambda steps, std, shape, rng: SquareRootAggregator(steps, 0.95 * std, shape, rng),
+    ],
+)
+def check_square_root_in_package(subject: Callable[..., Any] = SquareRootAggregator) -> str:
+    """Noise of the t-th sum of `SquareRootAggregator`: variance sum c_k^2; 40,000 draws, a right one fails w.p. 1e-9.
+
+    A mean of N squares of normals is off by a factor 1 + 2 sqrt(x/N) + 2 x/N with probability exp(-x) at most.
+    """
+    draws, steps, x = 40_000, 6, math.log(2 * 6 / 1e-9)
+    sums = subject(steps, 1.0, draws, np.random.default_rng(13))
+    variance = 0.0
+    for t in range(steps):
+        noise = np.asarray(sums.add(np.zeros(draws)))
+        variance += (math.comb(2 * t, t) / 4**t) ** 2
+        ratio = float(np.mean(noise**2)) / variance
+        assert 1 - 2 * math.sqrt(x / draws) <= ratio <= 1 + 2 * math.sqrt(x / draws) + 2 * x / draws, (t, ratio)
+    return "SquareRootAggregator: the variance of each sum is that of the square root's rows"
+
+
+@check(
+    "thm:dpftrl/privacy",
+    "ours:dpftrl-noise",
+    "thm:quantile-regret/privacy",
+    "thm:sequential/privacy",
+    "ours:joint-runs",
+    code=(dpftrl_noise, gaussian_delta),
+    rejects=[
+        (lambda *a: dpftrl_noise(*a, version="paper"), gaussian_delta),
+        (lambda *a: scaled(dpftrl_noise, 0.7)(*a), gaussian_delta),
+        (dpftrl_noise, lambda epsilon, multiplier: 1.001 * gaussian_delta(epsilon, multiplier)),
+        (dpftrl_noise, lambda epsilon, multiplier: gaussian_delta(epsilon, 1.001 * multiplier)),
+    ],
+)
+def check_noise_in_package(
+    subject: tuple[Callable[..., float], Callable[..., float]] = (dpftrl_noise, gaussian_delta),
+) -> str:
+    """`dpftrl_noise` is private at every epsilon on the exact Gaussian curve, which `gaussian_delta` computes."""
+    noise, curve = subject
+    with mpmath.workdps(40):
+        for steps, epsilon, delta in ((2, 0.1, 1e-6), (4, 1.0, 1e-3), (100, 10.0, 1e-6), (1000, 50.0, 1e-9)):
+            multiplier = noise(steps, epsilon, delta)
+            nodes = steps.bit_length()  # a gradient is in so many nodes, each with its own noise
+            assert exact_delta(epsilon, multiplier / math.sqrt(nodes)) <= delta, (steps, epsilon, delta)
+        for epsilon, multiplier in ((0.5, 1.0), (1.0, 0.7), (3.0, 1.5), (0.1, 8.0)):
+            exact = float(exact_delta(epsilon, multiplier))
+            assert math.isclose(curve(epsilon, multiplier), exact, rel_tol=1e-9), (epsilon, multiplier)
+    return "dpftrl_noise keeps delta on the exact curve at every epsilon tried, and gaussian_delta is that curve"

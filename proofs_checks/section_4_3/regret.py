@@ -1,0 +1,326 @@
+"""thm:quantile-regret: entropic learning of priors, step by step."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from typing import Any
+
+import mpmath
+import numpy as np
+import z3
+from flint import arb
+
+from pq import bounds
+from proofs_checks.engine.registry import check
+from proofs_checks.tools.broken import printed
+from proofs_checks.tools.gaussian import exact_delta, printed_multiplier
+from proofs_checks.tools.runs import prefix_nodes
+from proofs_checks.tools.solver import follows
+
+F = Fraction
+TWO = Fraction(2)
+
+
+def _regret_pieces(steps: int, noise: float, moved: float) -> tuple[float, float]:
+    """The factors under the root: of the printed bound, and of the printed step size."""
+    width, confidence = math.sqrt(math.log(8)), math.sqrt(2 * math.log(steps / 0.05))
+    levels = (steps - 1).bit_length()
+    bound = 1 + (4 * width + 2 * confidence) * noise * math.sqrt(levels) * moved
+    step = 1 + (2 * width + confidence) * noise * math.sqrt(math.log(levels)) * moved
+    return bound, step
+
+
+def minimising_factor(steps: int, noise: float, moved: float) -> float:
+    """Corrected: the step size carries the same factor as the bound."""
+    return _regret_pieces(steps, noise, moved)[0]
+
+
+def printed_factor(steps: int, noise: float, moved: float) -> float:
+    """The factor in the printed step size: half the noise, and sqrt(log ceil(log2 T)) for sqrt(ceil(log2 T))."""
+    return _regret_pieces(steps, noise, moved)[1]
+
+
+@check(
+    "thm:quantile-regret",
+    "thm:quantile-regret/step-size",
+    rejects=[printed_factor, lambda *args: 1.05 * minimising_factor(*args)],
+)
+def check_step_size(subject: Callable[[int, float, float], float] = minimising_factor) -> str:
+    """A/eta + eta D is 2 sqrt(A D) only at eta = sqrt(A/D): the printed step size does not give the printed bound."""
+    loss = 0.0
+    for steps in (2, 3, 100, 10**6):
+        for noise in (1.0, 50.0):
+            wanted, used = _regret_pieces(steps, noise, 0.5)[0], subject(steps, noise, 0.5)
+            excess = (math.sqrt(used) + wanted / math.sqrt(used)) / (2 * math.sqrt(wanted))
+            assert excess <= 1 + 1e-9, f"T={steps}, sigma={noise}: {excess:.3f} times the stated bound"
+            printed = printed_factor(steps, noise, 0.5)
+            loss = max(loss, (math.sqrt(printed) + wanted / math.sqrt(printed)) / (2 * math.sqrt(wanted)))
+    assert printed_factor(2, 50.0, 0.5) == 1.0
+    return f"the printed step size gives up to {loss:.1f}x the stated bound and ignores the noise at T = 2"
+
+
+def mixing_weight(gamma: F, lam: F) -> F:
+    """Corrected share of the uniform that turns a lambda-robust prior into a gamma-robust one."""
+    return max(gamma - lam, F(0)) / (1 - lam)
+
+
+@check(
+    "thm:quantile-regret",
+    "thm:quantile-regret/comparator",
+    rejects=[lambda gamma, lam: max(gamma - lam, F(0)), lambda gamma, lam: gamma],
+)
+def check_robust_comparator(subject: Callable[[F, F], F] = mixing_weight) -> str:
+    """(1 - x) mu + x uniform is gamma-robust iff (1 - x) lambda + x >= gamma; x = gamma - lambda falls short."""
+    for gamma in (F(1, 10), F(1, 3), F(1, 2)):
+        for lam in (F(0), F(1, 20), F(1, 10), F(2, 5), F(9, 10)):
+            x = subject(gamma, lam)
+            floor = (1 - x) * lam + x
+            assert floor >= gamma, f"gamma={gamma}, lambda={lam}: floor {floor}"
+            assert x == 0 or floor == gamma, "mixed more than needed"
+            assert -math.log1p(-float(x)) <= 2 * float(x) * math.log(2) * (1 + 1e-12)
+    gamma, lam = F(1, 2), F(2, 5)
+    cost, claimed = -math.log1p(-float(mixing_weight(gamma, lam))), 2 * float(gamma - lam) * math.log(2)
+    assert cost > claimed
+    short = f"lambda(gamma-lambda) = {lam * (gamma - lam)} at (1/2, 2/5)"
+    return f"printed rho misses gamma-robustness by {short}; the right one costs {cost:.3f} > {claimed:.3f}"
+
+
+def cell_masses(masses: Sequence[F], width: F) -> list[F]:
+    """Corrected W: the probability of each cell."""
+    return list(masses)
+
+
+@check(
+    "thm:quantile-regret",
+    "thm:quantile-regret/parametrisation",
+    "thm:quantile-regret/normalisation",
+    rejects=[lambda masses, width: [width / len(masses) * x for x in masses]],
+)
+def check_normalisation(subject: Callable[[Sequence[F], F], list[F]] = cell_masses) -> str:
+    """The rows of W must sum to one; the printed factor (b-a)/d makes them sum to (b-a)/d."""
+    for width, masses in ((F(1), [F(1, 4)] * 4), (F(10), [F(1, 2), F(1, 3), F(1, 6)])):
+        assert sum(subject(masses, width)) == 1, "W is not in the simplex"
+        # And the density that W stands for, (d/(b-a)) W_j on cell j, has the cell masses of the prior.
+        d = len(masses)
+        assert [w * d / width * (width / d) for w in subject(masses, width)] == masses
+    return "W_ij = mass of cell j (rows sum to 1); as printed they sum to (b-a)/d"
+
+
+def _random_scores(rng: np.random.Generator, steps: int, m: int, cells: int, epsilon: float) -> np.ndarray:
+    """Cell averages of exp(-eps gap/2) for m quantiles of random data sets in (0, 1)."""
+    qs = np.arange(1, m + 1) / (m + 1)
+    middles = (np.arange(cells * 50) + 0.5) / (cells * 50)
+    result = np.empty((steps, m, cells))
+    for t in range(steps):
+        data = np.sort(rng.beta(2, 5, 20))
+        below = np.searchsorted(data, middles)
+        for i, q in enumerate(qs):
+            result[t, i] = np.exp(-epsilon * np.abs(below - int(q * 20)) / 2).reshape(cells, 50).mean(1)
+    return result
+
+
+def _run_entropic(
+    rng: np.random.Generator, scores: np.ndarray, eta: float, gamma: float, noise: float, epsilon: float
+) -> float:
+    """Regret of entropic DP-FTRL against the best of many fixed gamma-robust priors (a lower bound on the maximum)."""
+    steps, m, cells = scores.shape
+    std = noise * bounds.lem_refined_sensitivity(epsilon, cells, gamma, quantiles=m)
+    nodes: dict[tuple[int, int], np.ndarray] = {}
+    total, losses = np.zeros((m, cells)), 0.0
+
+    def project(raw: np.ndarray) -> np.ndarray:
+        # argmin of <W, log W> + <g, W> over the simplex with floor: clip the proportional weights by water-filling.
+        low = np.zeros(m)
+        high = np.full(m, 1.0 / raw.min())
+        for _ in range(60):
+            middle = (low + high) / 2
+            over = np.maximum(raw * middle[:, None], gamma / cells).sum(1) > 1
+            low, high = np.where(over, low, middle), np.where(over, middle, high)
+        return np.maximum(raw * low[:, None], gamma / cells)
+
+    for t in range(steps):
+        disturbed = total.copy()
+        for block in prefix_nodes(t):
+            if block not in nodes:
+                nodes[block] = rng.normal(0, std, (m, cells)) if std else np.zeros((m, cells))
+            disturbed = disturbed + nodes[block]
+        exponent = -eta * disturbed
+        weights = project(np.exp(np.clip(exponent - exponent.max(1, keepdims=True), -600, 0)))
+        inner = np.sum(scores[t] * weights, axis=1)
+        losses += math.log(np.sum(1 / inner))
+        total -= scores[t] / (inner**2)[:, None] / np.sum(1 / inner)
+    candidates = gamma / cells + (1 - gamma) * rng.dirichlet(np.full(cells, 0.3), (400, m))
+    fixed = np.log(np.sum(1 / np.einsum("tij,cij->cti", scores, candidates), axis=2)).sum(1)
+    return losses - float(fixed.min())
+
+
+@check(
+    "thm:quantile-regret",
+    "ours:regret-in-quantiles",
+    code=bounds.thm_quantile_regret,
+    rejects=[lambda *args, **named: bounds.thm_quantile_regret(*args, **named)._replace(regret=0.5)],
+)
+def check_learning_regret(subject: Callable[..., Any] = bounds.thm_quantile_regret) -> str:
+    """Exponentiated gradient on data sets stays below the corrected bound, with noise and without (24 seeded runs)."""
+    cells, gamma, epsilon, worst = 4, 0.5, 0.5, 0.0
+    for seed in range(24):
+        rng = np.random.default_rng([43, seed])
+        m, steps, noise = int(rng.integers(1, 4)), 60, float(rng.choice([0.0, 5.0]))
+        found = subject(steps, cells, gamma, quantiles=m, epsilon=epsilon, noise=noise, beta=1e-4, mixture=gamma)
+        scores = _random_scores(rng, steps, m, cells, epsilon)
+        regret = _run_entropic(rng, scores, found.step_size / m, gamma, noise, epsilon)
+        worst = max(worst, regret / found.regret)
+        assert regret <= found.regret, (seed, regret, found.regret)
+    return f"learned priors: regret <= corrected bound in 24 seeded runs, largest share {worst:.2f}"
+
+
+@check("thm:quantile-regret/entropy", "ours:regret-in-quantiles", rejects=[lambda m: 1.0, lambda m: 2.0 * m])
+def check_entropy_strongly_convex(subject: Callable[[int], float] = lambda m: float(m)) -> str:
+    """factor(m) times the sum of m entropies is 1-strongly convex in the l1 norm, with factor m and no less."""
+    rng = np.random.default_rng(17)
+    for m in (1, 2, 5):
+        for _ in range(300):
+            x, y = rng.dirichlet(np.full(4, 0.5), (2, m)) + 1e-12
+            divergence = np.sum(x * np.log(x / y)) - np.sum(x) + np.sum(y)
+            assert subject(m) * divergence >= np.abs(x - y).sum() ** 2 / 2 * (1 - 1e-9), m
+        half, step = np.full((m, 2), 0.5), 1e-4 * np.array([1.0, -1.0])
+        divergence = np.sum((half + step) * np.log1p(step / half))
+        assert subject(m) * divergence <= (m * 2e-4) ** 2 / 2 * 1.001, "the factor is larger than needed"
+        assert divergence >= m * (2e-4) ** 2 / 2 * (1 - 1e-3)  # ours: factor 1 in the norm sqrt(sum_i |W_i|_1^2)
+    return "m<W, log W> is 1-strongly convex in l1 (m is least); <W, log W> is so in sqrt(sum |W_i|_1^2), which saves m"
+
+
+@check("thm:quantile-regret", code=bounds.thm_quantile_regret, rejects=[printed(bounds.thm_quantile_regret)])
+def check_printed_regret(subject: Callable[..., Any] = bounds.thm_quantile_regret) -> str:
+    """One data set for T = 10^13 days: every gamma-robust prior loses more to a lambda-robust one than is printed.
+
+    d = 10, gamma = 1/2, lambda = 2/5, m = 1: half the records just right of 0, half just right of 1/10, q = 1/2.  The
+    scores are (1, 0, .., 0) up to 1e-9, so the best weights of the first cell are 11/20 and 16/25.
+    """
+    steps, d, gamma, lam = 10**13, 10, F(1, 2), F(2, 5)
+    ratio = (1 - lam + lam / d) / (1 - gamma + gamma / d)
+    regret = steps * (math.log(ratio) - 1e-8)
+    noise = bounds.dpftrl_noise(steps, 1.0, 1e-6, version="paper")
+    common: dict[str, Any] = {"quantiles": 1, "epsilon": 1.0, "noise": noise, "beta": 0.05, "mixture": float(lam)}
+    bound = subject(steps, d, float(gamma), **common).regret
+    assert regret <= bound, f"regret at least {regret:.4g}, bound {bound:.4g}"
+    paper = bounds.thm_quantile_regret(steps, d, float(gamma), version="paper", **common).regret
+    return f"thm:quantile-regret as printed is false at T = 10^13: regret >= {regret:.3g} for sure, bound {paper:.3g}"
+
+
+@check("thm:quantile-regret/privacy", code=bounds.lem_refined_sensitivity, rejects=[F(1), F(8, 5), F(9, 4)])
+def check_regret_privacy(subject: Fraction = TWO) -> str:
+    """The noise of thm:quantile-regret is private although that of thm:dpftrl is not: its Delta_2 is too large.
+
+    subject: square of the ratio r of the printed Delta_2 to the sensitivity.  With s^2 = log(1/delta'), eps <= 2 s^2:
+    delta <= Pr(N(0, 1) > r sqrt(2) s - eps/(2 r sqrt(2) s)) <= exp(-s^2), as soon as 4 r^2 s^2 - eps >= 4 r s^2.
+    """
+    r, s, eps = z3.Reals("r s eps")
+    square = z3.RealVal(str(subject))
+    follows(r > 0, r * r == square, s > 0, eps > 0, eps <= 2 * s * s, goal=4 * square * s * s - eps >= 4 * r * s * s)
+    least = math.inf
+    for epsilon in (1e-4, 0.1, 0.5, 1.0, 1.0986, 2.0, 10.0, 100.0):
+        for m in (1, 3):
+            printed, true = (
+                bounds.lem_refined_sensitivity(epsilon, 4, 0.5, quantiles=m, version=v)  # type: ignore[arg-type]
+                for v in ("paper", "corrected")
+            )
+            least = min(least, printed / true)
+    assert least >= math.sqrt(subject) * (1 - 1e-12), "the printed sensitivity is not that much too large"
+    with mpmath.workdps(60):
+        for delta in ("0.5", "1e-6", "1e-40"):
+            top = 2 * mpmath.log(1 / mpmath.mpf(delta))
+            for share in ("0.01", "0.3", "0.7", "1"):
+                epsilon = top * mpmath.mpf(share)
+                exact = exact_delta(epsilon, printed_multiplier(epsilon, mpmath.mpf(delta)) * mpmath.sqrt(2))
+                assert exact <= mpmath.mpf(delta), (delta, share)
+    return (
+        f"thm:quantile-regret is private as printed: its Delta_2 is {least:.3f} times the sensitivity or more, and "
+        "sqrt 2 is enough for every eps' <= 2 log(1/delta') (z3)"
+    )
+
+
+@check("thm:quantile-regret/range", rejects=[lambda m, d: m * np.log(d), lambda m, d: m * m * np.log(d) + 1])
+def check_regulariser_range(subject: Callable[[int, int], float] = lambda m, d: m * m * math.log(d)) -> str:
+    """phi(W) - phi(W_1) <= m^2 log d for phi = m <W, log W>, W_1 uniform; the largest entry is 1-Lipschitz in l2."""
+    rng = np.random.default_rng(71)
+    for m, d in ((1, 2), (3, 4), (5, 10)):
+        start = m * m * math.log(1 / d)
+        for _ in range(200):
+            weights = rng.dirichlet(np.full(d, 0.2), m)
+            value = m * float(np.sum(weights * np.log(np.maximum(weights, 1e-300))))
+            assert value - start <= subject(m, d) * (1 + 1e-12), (m, d)
+            x, y = rng.normal(size=(2, m * d))
+            assert abs(np.abs(x).max() - np.abs(y).max()) <= np.linalg.norm(x - y)
+        assert 0.0 - start >= subject(m, d) * (1 - 1e-12), "the range is m^2 log d, at the corners"
+    return "range of m <W, log W> from the uniform weights: m^2 log d, attained at the corners; C = 1"
+
+
+def plain(gradient: np.ndarray, eta: float, m: int, floor: float) -> np.ndarray:
+    """Exponentiated gradient without a floor."""
+    raw = np.exp(-eta / m * (gradient - gradient.min()))
+    return raw / raw.sum()
+
+
+def _clip_and_scale(gradient: np.ndarray, eta: float, m: int, floor: float) -> np.ndarray:
+    """The floor first, then the scale."""
+    point = np.maximum(plain(gradient, eta, m, floor), floor)
+    return point / point.sum()
+
+
+def floored(gradient: np.ndarray, eta: float, m: int, floor: float) -> np.ndarray:
+    """Row that minimises m <w, log w> + eta <g, w> over the simplex with a floor: proportional weights, clipped."""
+    raw = np.exp(-eta / m * (gradient - gradient.min()))
+    low, high = 0.0, 1.0 / raw.min()
+    for _ in range(200):
+        middle = (low + high) / 2
+        low, high = (low, middle) if np.maximum(raw * middle, floor).sum() > 1 else (middle, high)
+    return np.maximum(raw * low, floor)
+
+
+def _without_m(gradient: np.ndarray, eta: float, m: int, floor: float) -> np.ndarray:
+    """The rate eta, not eta/m."""
+    return floored(gradient, eta, 1, floor)
+
+
+@check("text:exponentiated-gradient", rejects=[plain, _clip_and_scale, _without_m])
+def check_exponentiated_gradient(subject: Callable[..., np.ndarray] = floored) -> str:
+    """The entropic update is exponentiated gradient on the whole simplex; with entries >= gamma/d it is clipped."""
+    rng = np.random.default_rng(73)
+    for _ in range(100):
+        d, m, eta = int(rng.integers(2, 6)), int(rng.integers(1, 4)), 10 ** rng.uniform(-1, 1)
+        gradient, floor = -rng.uniform(0, 5, d), float(rng.choice([0.0, 0.5])) / d
+        point = subject(gradient, eta, m, floor)
+        assert abs(point.sum() - 1) < 1e-9
+        assert point.min() >= floor - 1e-12, "below the floor"
+
+        def value(w: np.ndarray, g: np.ndarray = gradient, e: float = eta, k: int = m) -> float:
+            return float(k * np.sum(w * np.log(w)) + e * g @ w)
+
+        others = floor + (1 - d * floor) * rng.dirichlet(np.full(d, 0.5), 300)
+        for other in [*np.maximum(others, 1e-300), *(0.999 * point + 0.001 * others)]:
+            assert value(point) <= value(other) + 1e-9, "not the minimiser"
+        if floor == 0.0:
+            assert np.allclose(point, plain(gradient, eta, m, 0.0), rtol=1e-9)
+    return "entropic update: exponentiated gradient (rate eta/m), its weights scaled and clipped at the floor gamma/d"
+
+
+@check(
+    "thm:quantile-regret/learning-sum",
+    rejects=[lambda m, d: 2 * np.sqrt(np.log(d)), lambda m, d: np.sqrt(np.log(m * d))],
+)
+def check_width_of_product(subject: Callable[[int, int], Any] = lambda m, d: 2 * mpmath.sqrt(mpmath.log(m * d))) -> str:
+    """Mean of the largest of md |normal| values: at most 2 sqrt(log(md)), and above 2 sqrt(log d)."""
+    cut, count = arb("2.3"), 100  # the mean is at least cut Pr{largest >= cut}
+    assert cut * (1 - (cut / arb(2).sqrt()).erf() ** count) < float(subject(50, 2)), "exceeded (interval arithmetic)"
+    with mpmath.workdps(30):
+        for m, d in ((1, 2), (9, 4), (50, 2)):
+
+            def above(t: Any, count: int = m * d) -> Any:
+                return 1 - mpmath.erf(t / mpmath.sqrt(2)) ** count
+
+            width = mpmath.quad(above, [0, 1, 2, 3, 4, 6, 12])
+            assert width <= subject(m, d), (m, d, float(width))
+    return "Gaussian width over m simplices: 2 sqrt(log(md)) holds, 2 sqrt(log d) does not (m = 50, d = 2: 2.75 > 1.67)"

@@ -1,0 +1,114 @@
+"""How many samples cor:quantile-regret asks for, and the range of the losses behind it."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from itertools import pairwise
+
+import numpy as np
+import sympy
+
+from proofs_checks.engine.registry import check
+from proofs_checks.tools.cases import with_ends
+from proofs_checks.tools.exact import Points, psi
+
+F = Fraction
+HALF = Fraction(1, 2)
+
+
+@check("cor:quantile-regret/sample-size", rejects=[2, 3, 1])
+def check_sample_size(subject: int = 4) -> str:
+    """Solving (m/lambda) sqrt(V/psi) X^(1/4) T^(3/4) = alpha T gives m^4 (not m^2) over lambda^4 alpha^4."""
+    m, lam, v, x, alpha = (sympy.symbols(name, positive=True) for name in ("m", "lam", "v", "x", "alpha"))
+    steps = m**subject * v**2 * x / (lam**4 * alpha**4)
+    regret = m / lam * sympy.sqrt(v) * x ** sympy.Rational(1, 4) * steps ** sympy.Rational(3, 4)
+    assert sympy.simplify(regret / (alpha * steps)) == 1, "this many samples do not make the average regret alpha"
+    # Units: psi is a length.  With b - a = 10^6, psi = 1, lambda = 1 the printed range log(1/(lambda psi)) is 0.
+    assert math.log(1 / 1.0) == 0.0 < math.log(10**6)
+    return "sample size for Lipschitz classes: m^4, not m^2, from its own regret; the range is log((b-a)/(lambda psi))"
+
+
+@check(
+    "cor:quantile-regret/sample-size",
+    "cor:quantile-regret/loss-range",
+    rejects=[lambda m: 0.0, lambda m: 0.99 * math.log(m)],
+)
+def check_loss_range(subject: Callable[[float], float] = lambda m: math.log(m)) -> str:
+    """U^(eps) lies in [log m, log m + log((b-a)/(lambda psi))] on lambda-robust priors: the range has no log m."""
+    for m in (1, 3, 9):
+        largest = math.log(sum(1 / (0.1 * 0.01) for _ in range(m)))
+        least = math.log(sum(1 / 1.0 for _ in range(m)))
+        assert abs(largest - least - math.log(1 / (0.1 * 0.01))) < 1e-12
+        assert abs(least - subject(m)) < 1e-12
+    return "loss range is log((b-a)/(lambda psi)) for every m, after a shift by log m"
+
+
+def without_ends(data: Sequence[F]) -> F:
+    """Least distance of two records."""
+    return min(b - a for a, b in pairwise(data))
+
+
+@check("cor:quantile-regret/loss-range", rejects=[without_ends])
+def check_loss_range_least(subject: Callable[[Sequence[F]], F] = with_ends) -> str:
+    """Psi >= lambda psi/(b - a) on lambda-robust priors, if psi counts the distances from the ends."""
+    z, least = F(1, 10**6), 1.0
+    columns = ([F(1, 1000), HALF], [F(1, 4), HALF, F(9, 10)], [F(1, 3), F(999, 1000)], [F(1, 5), F(2, 5), F(4, 5)])
+    for data, q, weight in itertools.product(columns, (F(0), F(1, 4), HALF, F(3, 4), F(1)), (F(1, 10), HALF, F(1))):
+        ends = [F(0), *data, F(1)]
+        cells = {(a + b) / 2: weight * (b - a) for a, b in pairwise(ends)}
+        for far in cells:  # the rest of the mass in one cell
+            inner = psi(Points(tuple(data)), q, cells | {far: cells[far] + 1 - weight}, z)
+            assert inner >= weight * subject(data), (data, q, float(inner))
+            least = min(least, float(inner / weight / with_ends(data)))
+    return f"Psi >= lambda psi/(b - a) if psi counts the ends; the least ratio seen is {least:.4f}"
+
+
+@check(
+    "ours:centred-range",
+    "cor:quantile-regret/sample-size",
+    rejects=[lambda d, gamma: np.log(d), lambda d, gamma: 2 * np.log(d / gamma)],
+)
+def check_centred_range(subject: Callable[[int, float], float] = lambda d, gamma: math.log(d / gamma)) -> str:
+    """Ours: on weights >= gamma/d the losses of one data set differ by at most log(d/gamma), whatever psi is."""
+    rng = np.random.default_rng(83)
+    for _ in range(300):
+        m, d, gamma = int(rng.integers(1, 4)), int(rng.integers(2, 6)), float(rng.uniform(0.05, 1))
+        scores = 10.0 ** rng.uniform(-12, 0, (m, d))
+        points = gamma / d + (1 - gamma) * rng.dirichlet(np.full(d, 0.2), (60, m))
+        losses = np.log(np.sum(1 / np.einsum("ij,kij->ki", scores, points), axis=1))
+        assert np.ptp(losses) <= subject(d, gamma) * (1 + 1e-9), (m, d, gamma)
+    best, worst = 1 - 0.01 * 3 / 4, 0.01 / 4  # s = e_1, d = 4, gamma = 1/100
+    assert math.log(best / worst) >= subject(4, 0.01) - 0.01, "more than is needed"
+    d_, m_, lam, x, alpha = sympy.symbols("d m lam x alpha", positive=True)
+    steps = d_**2 * m_**2 * x / (lam**2 * alpha**2)
+    assert sympy.simplify(d_ * m_ / lam * sympy.sqrt(x * steps) / (alpha * steps)) == 1
+    return "losses of one data set range over log(d/gamma) at most, so psi drops out of the sample size"
+
+
+def sample_bracket(v: float, width: float, psi: float, lam: float, alpha: float) -> float:
+    """Corrected: what must be at most T, without log(1/beta'): V^2 (b-a)^6 / psi^2 has no unit."""
+    return v**2 * width**6 / (lam**4 * psi**2 * alpha**4) + math.log(width / (lam * psi)) ** 2 / alpha**2
+
+
+def printed_bracket(v: float, width: float, psi: float, lam: float, alpha: float) -> float:
+    """As printed, for m = 1."""
+    return v**2 / (lam**4 * psi**2 * alpha**4) + math.log(1 / (lam * psi)) ** 2 / alpha**2
+
+
+@check("cor:quantile-regret/sample-size", rejects=[printed_bracket])
+def check_sample_units(subject: Callable[..., float] = sample_bracket) -> str:
+    """One sample cannot do: x = (1, 3) in (0, 10^6), the best Lipschitz density is a line; the printed T is 1e-17."""
+    width, psi, lam, alpha = 1e6, 2.0, 0.5, 0.1
+    v = 2 / width**2  # density 2/w at 0, falling to 0 at w
+    line = (2 - 4 / width) * (1 - lam) + lam  # mass of (1, 3] over that of the uniform
+    excess = math.log(line) - 1e-9  # after one sample the weights are still uniform
+    assert excess > alpha
+    assert subject(v, width, psi, lam, alpha) > 1, "one sample is said to be enough"
+    for unit in (1e-3, 1e3):
+        there = subject(v / unit**2, width * unit, psi * unit, lam, alpha)
+        assert math.isclose(there, subject(v, width, psi, lam, alpha), rel_tol=1e-9), "depends on the unit"
+    printed = printed_bracket(v, width, psi, lam, alpha)
+    return f"sample size for Lipschitz classes: excess {excess:.2f} > {alpha} after T = 1, printed T {printed:.1e}"

@@ -1,0 +1,329 @@
+"""lem:lipschitz and lem:refined-sensitivity: how much a record moves a gradient."""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from itertools import combinations, pairwise
+from typing import Any
+
+import mpmath
+import numpy as np
+import z3
+from flint import arb
+
+from pq import bounds
+from proofs_checks.engine.registry import check
+from proofs_checks.tools.broken import printed, scaled
+from proofs_checks.tools.cases import Rows
+from proofs_checks.tools.gaussian import certify
+from proofs_checks.tools.solver import follows
+
+F = Fraction
+
+
+def _gradient(scores: Rows, weights: Rows) -> list[F]:
+    """Minus the gradient of log sum_i 1/<s_i, W_i>, flattened, in fractions."""
+    inner = [sum(s * w for s, w in zip(row, weight, strict=True)) for row, weight in zip(scores, weights, strict=True)]
+    total = sum(1 / x for x in inner)
+    return [s / (x * x * total) for row, x in zip(scores, inner, strict=True) for s in row]
+
+
+@check(
+    "lem:lipschitz",
+    "lem:refined-sensitivity/two",
+    code=bounds.lem_lipschitz,
+    rejects=[lambda d, gamma: 0.9 * d / gamma, lambda d, gamma: 2 * d / gamma],
+)
+def check_lipschitz(subject: Callable[[int, float], float] = bounds.lem_lipschitz) -> str:
+    """The l1 norm of the gradient is at most d/gamma, in fractions, and d/gamma is attained."""
+    s, w, floor = z3.Reals("s w floor")
+    follows(s >= 0, w >= floor, goal=s * floor <= s * w)  # summed over a row: (gamma/d) sum_j s_j <= <s, W>
+    rng = np.random.default_rng(23)
+    for _ in range(300):
+        m, d = int(rng.integers(1, 4)), int(rng.integers(2, 6))
+        gamma = F(int(rng.integers(1, 11)), 10)
+        weights = []
+        for _ in range(m):
+            parts = rng.integers(0, 9, d)
+            parts[0] += 1
+            weights.append([gamma / d + (1 - gamma) * F(int(x), int(parts.sum())) for x in parts])
+        scores = [[F(int(x) + 1, 20) for x in rng.integers(0, 20, d)] for _ in range(m)]
+        assert sum(_gradient(scores, weights)) <= F(subject(d, float(gamma))) * (1 + F(1, 10**9))
+    attained = sum(_gradient([[F(1), F(0), F(0)]], [[F(1, 6), F(1, 2), F(1, 3)]]))  # gamma = 1/2, d = 3
+    assert attained == 6
+    assert subject(3, 0.5) <= 6.0, "d/gamma is attained, so that a larger bound is not tight"
+    return "l1 norm of the gradient <= d/gamma in 300 exact cases, attained at s = e_1, W_1 = gamma/d"
+
+
+def _repaired(score: Sequence[F], weight: Sequence[F], floor: F) -> tuple[F, F]:
+    """The step that is true: sum_j s_j/<s,W>^2 <= (d/gamma)/<s,W>."""
+    inner = sum(s * w for s, w in zip(score, weight, strict=True))
+    return sum(score) / inner**2, 1 / (floor * inner)
+
+
+def _sedrakyan(score: Any, weight: Any, floor: Any) -> tuple[Fraction, Fraction]:
+    inner = sum(s * w for s, w in zip(score, weight, strict=True))
+    return sum(score) / inner**2, 1 / sum(s * w * w for s, w in zip(score, weight, strict=True))
+
+
+@check("lem:lipschitz/sedrakyan", rejects=[_sedrakyan])
+def check_sedrakyan(subject: Callable[[Sequence[F], Sequence[F], F], tuple[F, F]] = _repaired) -> str:
+    """Sedrakyan's inequality bounds sum_j s_j/<s,W>^2 from below: the printed step is reversed, a direct one true."""
+    for score, weight in (((F(1), F(1)), (F(3, 4), F(1, 4))), ((F(1), F(2), F(3)), (F(1, 2), F(1, 3), F(1, 6)))):
+        left, right = subject(score, weight, min(weight))
+        assert left <= right, f"{left} > {right} at s={score}, W={weight}"
+    return "printed step false: s=(1,1), W=(3/4,1/4) gives 2 <= 8/5; use <s,W> >= (gamma/d) sum s instead"
+
+
+def _log_scores(data: Sequence[F], q: F, cells: int) -> list[tuple[dict[int, F], int]]:
+    """For each cell of [0, 1): length of each gap in it, and the target rank."""
+    rank = int(q * len(data))
+    points = sorted(data)
+    result = []
+    for j in range(cells):
+        low, high = F(j, cells), F(j + 1, cells)
+        inside = [low, *points[bisect_right(points, low) : bisect_left(points, high)], high]
+        lengths: dict[int, F] = {}
+        for a, b in pairwise(inside):
+            gap = abs(bisect_right(points, a) - rank)
+            lengths[gap] = lengths.get(gap, F(0)) + b - a
+        result.append((lengths, rank))
+    return result
+
+
+def gradient_distance(data: Any, other: Any, qs: Any, weights: Any, epsilon: float) -> float:
+    """Euclidean distance of the gradients of U^(eps) on two data sets."""
+    with mpmath.workdps(40):
+        gradients = []
+        for x in (data, other):
+            terms = []
+            for q, weight in zip(qs, weights, strict=True):
+                scores = [
+                    sum(mpmath.mpf(n.numerator) / n.denominator * mpmath.exp(-epsilon * g / 2) for g, n in cell.items())
+                    for cell, _ in _log_scores(x, q, len(weight))
+                ]
+                inner = sum(s * w for s, w in zip(scores, weight, strict=True))
+                terms.append((scores, inner))
+            total = sum(1 / inner for _, inner in terms)
+            gradients.append([s / (inner**2 * total) for scores, inner in terms for s in scores])
+        return float(mpmath.norm([a - b for a, b in zip(*gradients, strict=True)]))
+
+
+def extremal_pair(crowd: int) -> tuple[list[F], list[F], F, list[float]]:
+    """Neighbours whose gradients are as far apart as ``lem:refined-sensitivity`` can be sharpened to, as crowd grows.
+
+    Four cells; the outer two are ``crowd`` ranks away from the target, the inner two at gaps 1 and 0, and a record
+    added below everything exchanges these gaps.
+    """
+    small = [F(k, 10**6) for k in range(1, crowd + 1)]
+    data = [F(1, 4) - x for x in small] + [F(1, 2)] + [F(3, 4) + x for x in small]
+    q = F(crowd + 1, 2 * crowd + 1)  # target rank crowd + 1, unchanged by one more record
+    return data, [F(1, 100), *data], q, [0.4, 0.1, 0.1, 0.4]  # gamma/d = 0.1: gamma = 0.4
+
+
+@check(
+    "lem:refined-sensitivity",
+    "ours:gradient-sensitivity",
+    code=bounds.lem_refined_sensitivity,
+    rejects=[
+        printed(bounds.lem_refined_sensitivity),
+        scaled(bounds.lem_refined_sensitivity, 0.98),
+        scaled(bounds.lem_refined_sensitivity, math.sqrt(2)),
+    ],
+)
+def check_sensitivity_one(subject: Callable[..., float] = bounds.lem_refined_sensitivity) -> str:
+    """One quantile: sqrt(2) (d/gamma) tanh(eps/4) bounds the sensitivity and neighbours come as close as wanted."""
+    rng = np.random.default_rng(29)
+    for epsilon in (0.1, 1.0, 4.0):
+        data, other, q, weights = extremal_pair(int(60 / epsilon))
+        reached = gradient_distance(data, other, [q], [weights], epsilon)
+        limit = subject(epsilon, 4, 0.4, quantiles=1)
+        assert reached <= limit * (1 + 1e-9), (epsilon, reached, limit)
+        assert reached >= limit * (1 - 1e-3), (epsilon, reached, limit, "not tight")
+        for _ in range(300):
+            p, r = rng.dirichlet(np.full(4, 0.3)), np.exp(rng.choice([-1, 1], 4) * epsilon / 2)
+            moved = p * r / (p @ r)
+            assert np.linalg.norm(moved - p) <= math.sqrt(2) * math.tanh(epsilon / 4) * (1 + 1e-9)
+    data, other, q, weights = extremal_pair(300)
+    paper = bounds.lem_refined_sensitivity(0.1, 4, 0.4, version="paper")
+    ratio = paper / gradient_distance(data, other, [q], [weights], 0.1)
+    return f"m = 1: sensitivity sqrt(2)(d/gamma) tanh(eps/4), attained in the limit; printed {ratio:.2f}x at eps = 0.1"
+
+
+def _moved(share: np.ndarray, rows: np.ndarray, ratio: np.ndarray) -> np.ndarray:
+    """Change of the gradient, with all weights at the floor gamma/d and in units of d/gamma."""
+    means = np.sum(rows * ratio, axis=1)
+    before = share[:, None] * rows
+    after = before * ratio / means[:, None] ** 2
+    return after / after.sum() - before
+
+
+def _row_inequality() -> None:
+    """z3: (1-l) x u - l (1-x) v <= k (x - (l - t)) R^2, where t = tanh(eps/4) and k = (1-l) H/(1-l+t) for l in (t, 1).
+
+    Here u, v lie in [1/H, H], H = exp(eps/2), R = x u + (1-x) v; below y = 1-x, b = 1-l, c = b + t and g = 1/H.  The
+    difference G = b H (c-y) R^2 - c b R + c y v is concave in (u, v) where c < y, so that the corners decide.  Where
+    c >= y it rises with v at fixed R, and with R at u = H, so that the edge v = 1/H decides: a convex quadratic in R,
+    least at a corner, or at its vertex R = c/(2H(c-y)) if that is inside, where G >= 0 iff 4y(c-y) >= b c.
+    """
+    g, y, b = z3.Reals("g y b")
+    c = b * (1 + g) + 1 - g  # c and y are carried times 1 + g, u and v over H
+    domain = (g > 0, g <= 1, y >= 0, y <= 1, b > 0, b * (1 + g) < 2 * g)
+    for u in (g * g, 1):
+        for v in (g * g, 1):
+            r = y * v + (1 - y) * u
+            follows(*domain, goal=b * (c - y * (1 + g)) * r * r - b * c * r * g * g + c * y * v * g * g >= 0)
+    room = c - y * (1 + g)
+    inside = (room > 0, c >= 2 * room, c * g * g <= 2 * room * (y * g * g + 1 - y))
+    follows(*domain, *inside, goal=4 * y * room >= b * c)
+
+
+def _two_point_rows(epsilon: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Two cells of one row that exchange their scores: moves sqrt(2) tanh(eps/4)."""
+    odds = math.exp(-epsilon / 2)
+    rows = np.array([[odds, 1.0]]) / (1 + odds)
+    return np.ones(1), rows, np.exp(np.array([[0.5, -0.5]]) * epsilon)
+
+
+@check(
+    "lem:refined-sensitivity",
+    "sec:refined-sensitivity",
+    "lem:refined-sensitivity/two",
+    "thm:quantile-regret/privacy",
+    "ours:gradient-sensitivity",
+    code=bounds.lem_refined_sensitivity,
+    rejects=[
+        printed(bounds.lem_refined_sensitivity),
+        scaled(bounds.lem_refined_sensitivity, 0.97),
+        scaled(bounds.lem_refined_sensitivity, 1.01),
+    ],
+)
+def check_sensitivity_many(subject: Callable[..., float] = bounds.lem_refined_sensitivity) -> str:
+    """Several quantiles: sqrt(2) (d/gamma) tanh(eps/4) still, with no doubling of eps (z3, and random search).
+
+    The gradient is minus pi_ij/W_ij with pi a law over (quantile, cell), and a neighbour turns it into a law in
+    proportion to pi_ij r_ij/R_i^2, R_i the mean of r in row i.  If an event A then has probability l, the row
+    inequality, divided by R_i^2 and averaged over the rows, says 0 <= pi(A) - (l - tanh(eps/4)).
+    """
+    _row_inequality()
+    rng = np.random.default_rng(31)
+    for epsilon in (0.1, 1.0, 3.0, 8.0):
+        limit = subject(epsilon, 1, 1.0, quantiles=3)
+        for _ in range(3000):
+            m, d = int(rng.integers(1, 5)), int(rng.integers(2, 5))
+            share = rng.dirichlet(np.full(m, 10 ** rng.uniform(-1, 1)))
+            rows = rng.dirichlet(np.full(d, 10 ** rng.uniform(-1.5, 1)), m)
+            ratio = np.exp(rng.choice([-0.5, 0.5], (m, d)) * epsilon)
+            assert np.linalg.norm(_moved(share, rows, ratio)) <= limit * (1 + 1e-9), epsilon
+        best = np.linalg.norm(_moved(*_two_point_rows(epsilon)))
+        assert best * (1 - 1e-9) <= limit <= best * (1 + 1e-9), (epsilon, "not the least bound")
+    paper = bounds.lem_refined_sensitivity(0.1, 1, 1.0, quantiles=3, version="paper")
+    ratio = paper / bounds.lem_refined_sensitivity(0.1, 1, 1.0, quantiles=3)
+    return (
+        f"m > 1: sqrt(2)(d/gamma) tanh(eps/4) without doubling eps (z3); the printed bound is {ratio:.2f}x at eps = 0.1"
+    )
+
+
+def gap_at(data: Sequence[int], share: F, o: F) -> int:
+    """The gap whose change eq:l2sensitivity bounds."""
+    return abs(sum(v < o for v in data) - int(share * len(data)))
+
+
+@check("eq:l2sensitivity", "ours:gradient-sensitivity", code=gap_at, rejects=[0, 2])
+def check_gap_change(subject: int = 1) -> str:
+    """eq:l2sensitivity: one record changes the gap by at most 1 everywhere, added, removed or replaced: small data."""
+    rank, target, up, risen, n = z3.Ints("rank target up risen n")
+    q = z3.Real("q")
+    change = z3.If(rank + up >= target + risen, rank + up - target - risen, target + risen - rank - up)
+    change = change - z3.If(rank >= target, rank - target, target - rank)
+    added = (up >= 0, up <= 1, risen >= 0, risen <= 1)
+    follows(*added, goal=z3.And(change <= 1, change >= -1))
+    follows(up >= -1, up <= 1, risen == 0, goal=z3.And(change <= 1, change >= -1))  # replaced
+    floors = (target <= q * n, q * n < target + 1, risen + target <= q * (n + 1), q * (n + 1) < risen + target + 1)
+    follows(q >= 0, q <= 1, n >= 0, *floors, goal=z3.And(risen >= 0, risen <= 1))
+    grid, most = range(1, 8), 0
+    for n in range(5):
+        for data in combinations(grid, n):
+            neighbours = [tuple(sorted((*data, y))) for y in grid if y not in data]
+            neighbours += [
+                tuple(sorted((*data[:i], y, *data[i + 1 :]))) for i in range(n) for y in grid if y not in data
+            ]
+            for share in (F(1, 7), F(1, 3), F(1, 2), F(4, 5)):
+                for other in neighbours:
+                    for doubled in range(1, 17):
+                        o = F(doubled, 2)
+                        gaps = [gap_at(x, share, o) for x in (data, other)]
+                        most = max(most, abs(gaps[0] - gaps[1]))
+    assert most <= subject
+    assert most == subject, "the change is smaller than claimed"
+    return (
+        "gap changes by at most 1 when a record is added, removed or replaced (every data set of up to 4 of 7 values)"
+    )
+
+
+@check("lem:refined-sensitivity/exponential", rejects=[1.26, 1.2565])
+def check_exponential_constant(subject: float = 1.25) -> str:
+    """exp(x) - 1 <= 2x on (0, 1.25]; the exact end is 1.2564...; and min(2, exp(x)-1) <= 2 min(1, x) for all x."""
+    certify(lambda x: 1 - x / 2 - x * x / 3, 0.0, 0.9)  # exp(x) - 1 <= x + x^2/2 + x^3/3 <= 2x near 0
+    certify(lambda x: 2 * x - x.exp() + 1, 0.5, subject)
+    assert arb("1.2565").exp() - 1 - 2 * arb("1.2565") > 0
+    # min(2, exp(x) - 1) <= 2 min(1, x): up to 1 by the above, beyond 1 the right side is 2.
+    return "exp(x) - 1 <= 2x certified on (0, 1.25], false at 1.2565"
+
+
+def ratios(score: Any, other: Any, weight: Any) -> list[list[Fraction]]:
+    """kappa_ij of sec:refined-sensitivity: what a neighbour does to each entry of the gradient."""
+    inner = [
+        [sum(s * w for s, w in zip(a, b, strict=True)) for a, b in zip(side, weight, strict=True)]
+        for side in (score, other)
+    ]
+    total = sum(1 / x for x in inner[0]) / sum(1 / x for x in inner[1])
+    return [
+        [t / s * (x / y) ** 2 * total for s, t in zip(a, b, strict=True)]
+        for a, b, x, y in zip(score, other, *inner, strict=True)
+    ]
+
+
+@check("sec:refined-sensitivity", "eq:l2sensitivity", rejects=[lambda m: 1, lambda m: F(1, 2)])
+def check_ratios(subject: Callable[[int], int] = lambda m: 1 if m == 1 else 2) -> str:
+    """kappa_j in exp(+-eps) for one quantile and kappa_ij in exp(+-2 eps) for several, exactly, and nearly reached."""
+    rng, z, reached = np.random.default_rng(151), F(1, 3), {1: F(1), 2: F(1)}  # z = exp(-eps/2)
+    for trial in range(400):
+        m, d = (1, 2)[trial % 2], int(rng.integers(2, 5))
+        score = [[F(int(v), 50) for v in rng.integers(1, 51, d)] for _ in range(m)]
+        other = [[s * z ** int(rng.choice([-1, 1])) for s in row] for row in score]
+        weight = [[F(int(v), 10) for v in 10 ** rng.integers(0, 5, d)] for _ in range(m)]
+        for row in ratios(score, other, weight):
+            for kappa in row:
+                assert z ** (2 * subject(m)) <= kappa <= (1 / z) ** (2 * subject(m)), (m, kappa)
+                reached[m] = max(reached[m], kappa)
+    assert reached[1] > F(9, 10) / z**2
+    assert reached[2] > F(1) / z**2, "no doubling to be seen"
+    share = float(reached[2] * z**4)
+    return f"kappa within exp(+-eps) for m = 1, exp(+-2 eps) for m > 1 (exact; {share:.2f} of it reached)"
+
+
+@check("text:gradient-unbounded", rejects=[lambda d, z, n: F(d), lambda d, z, n: 3 * d / z**n])
+def check_gradient_bounded(subject: Callable[[int, Fraction, int], Fraction] = lambda d, z, n: d / z**n) -> str:
+    """For n records no score is below exp(-eps n/2), so the gradient has l1 norm <= d exp(eps n/2) up to the boundary.
+
+    It is unbounded only over data sets of all sizes: a weight of one on the cell of the least score.
+    """
+    z, reached = F(1, 3), F(0)
+    rng = np.random.default_rng(79)
+    for n in (1, 2, 5, 20):
+        for _ in range(100):
+            d = int(rng.integers(2, 5))
+            scores = [z ** int(g) for g in rng.integers(0, n + 1, d)]
+            parts = [int(x) for x in rng.integers(0, 3, d)]
+            parts[int(rng.integers(d))] += 1
+            inner = sum(s * F(p, sum(parts)) for s, p in zip(scores, parts, strict=True))
+            assert sum(scores) / inner <= subject(d, z, n), (n, d)
+        corner = (1 + z**n) / z**n  # s = (1, z^n), all weight on the second cell
+        assert corner <= subject(2, z, n) <= 2 * corner
+        assert corner > reached
+        reached = corner
+    return "gradient on the whole simplex: l1 norm <= d exp(eps n/2) for n records; unbounded as n grows only"

@@ -1,0 +1,134 @@
+"""cor:quantile-regret: rates of each item and the settings that give them."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Mapping
+from fractions import Fraction
+from itertools import pairwise
+from typing import Any
+
+from flint import arb
+
+from pq import bounds
+from proofs_checks.engine.registry import check
+from proofs_checks.tools.broken import printed
+from proofs_checks.tools.exact import ball
+
+F = Fraction
+
+
+@check(
+    "cor:quantile-regret",
+    "cor:quantile-regret/settings",
+    code=bounds.cor_quantile_regret,
+    rejects=[printed(bounds.cor_quantile_regret)],
+)
+def check_settings(subject: Callable[..., Any] = bounds.cor_quantile_regret) -> str:
+    """The settings give the claimed powers of T and of the noise factor X, for all four classes, as X and T grow."""
+    claimed = {"robust-discrete": (0.5, 0.5), "robust-lipschitz": (0.25, 0.75), "discrete": (0.25, 0.75)}
+    claimed["lipschitz"] = (0.125, 0.875)
+    for case, (in_noise, in_steps) in claimed.items():
+        lam = 0.25 if case.startswith("robust") else 0.0
+        ratios = []
+        for x, steps in ((1.0, 10**16), (1e3, 10**22), (1e6, 10**28), (1e6, 10**40)):
+            smooth = 1.0 if case.endswith("lipschitz") else 0.0
+            found = subject(
+                case,
+                steps,
+                quantiles=1,
+                noise_factor=x,
+                cells=4,
+                mixture=lam,
+                lipschitz=smooth,
+                width=1.0,
+                separation=1.0,
+            )
+            d, gamma = found.cells, found.robustness
+            total = smooth * steps / (gamma * d) + max(gamma - lam, 0) * steps + d / gamma * math.sqrt(x * steps)
+            ratios.append(total / (x**in_noise * steps**in_steps))
+        assert max(ratios) <= 3 * min(ratios), (case, ratios)
+    paper = bounds.cor_quantile_regret(
+        "robust-lipschitz", 10**28, quantiles=1, noise_factor=1e6, mixture=1.0, lipschitz=1.0, version="paper"
+    )
+    total = 1e28 / (0.5 * paper.cells) + paper.cells / 0.5 * math.sqrt(1e6 * 1e28)
+    share = total / (1e6**0.25 * 1e21)
+    return (
+        f"settings: items 1, 3 right; items 2, 4 need sqrt(T/X) in d: with sqrt(TX) {share:.0f}x the claim at X = 1e6"
+    )
+
+
+def _no_epsilon(*args: Any, epsilon: float, **named: Any) -> bounds.QuantileRegret:
+    """The regret with the crude sensitivity, which does not fall with epsilon."""
+    return bounds.thm_quantile_regret(*args, epsilon=50.0, **named)
+
+
+@check("cor:quantile-regret/small-epsilon", rejects=[_no_epsilon])
+def check_small_epsilon(subject: Callable[..., Any] = bounds.thm_quantile_regret) -> str:
+    """The regret falls with epsilon, and for epsilon = epsilon' depends on delta' by less than log(1/delta')."""
+    common: dict[str, Any] = {"quantiles": 3, "beta": 0.05, "mixture": 0.25}
+    for version in ("corrected", "paper"):
+        falling, by_delta = [], []
+        for epsilon in (1.0, 0.3, 0.1, 0.01):
+            noise = bounds.dpftrl_noise(1000, 0.1, 1e-6)
+            falling.append(subject(1000, 8, 0.25, epsilon=epsilon, noise=noise, version=version, **common).regret)
+        assert falling == sorted(falling, reverse=True)
+        assert falling[-1] < falling[0] / 2
+        for delta in (1e-3, 1e-6, 1e-12):
+            noise = bounds.dpftrl_noise(1000, 0.1, delta)
+            by_delta.append(subject(1000, 8, 0.25, epsilon=0.1, noise=noise, version=version, **common).regret)
+        assert all(1 < later / earlier < 2**0.25 * 1.01 for earlier, later in pairwise(by_delta))
+    return (
+        "regret falls with eps; at eps = eps' squaring delta' costs at most 2^(1/4), far below the stated log(1/delta')"
+    )
+
+
+def corrected_cells(steps: int, x: int) -> arb:
+    """d of item 2 for V (b - a)^3 / psi = 1: sqrt(sqrt(T/X))."""
+    return ball(F(steps, x)).sqrt().sqrt()
+
+
+def printed_cells(steps: int, x: int) -> arb:
+    """As printed: sqrt(sqrt(X T))."""
+    return arb(x * steps).sqrt().sqrt()
+
+
+@check("cor:quantile-regret/settings", rejects=[printed_cells])
+def check_settings_in_balls(subject: Callable[[int, int], arb] = corrected_cells) -> str:
+    """Item 2 of cor:quantile-regret: T/d + d sqrt(X T) against the claim X^(1/4) T^(3/4), as X grows."""
+    shares: Mapping[int, arb] = {
+        x: (10**28 / subject(10**28, x) + subject(10**28, x) * arb(x * 10**28).sqrt())
+        / (arb(x).sqrt().sqrt() * ball(10**21))
+        for x in (1, 10**4, 10**8)
+    }
+    assert all(share < 3 for share in shares.values()), {x: float(share) for x, share in shares.items()}
+    worst = (printed_cells(10**28, 10**8) * arb(10**36).sqrt()) / (arb(100) * ball(10**21))
+    assert worst > 9999
+    return f"cor:quantile-regret, item 2: with the printed d {float(worst):.0f} times the claim at X = 10^8 (balls)"
+
+
+@check(
+    "cor:quantile-regret/sublinear",
+    code=(bounds.thm_quantile_regret, bounds.lipschitz_cells),
+    rejects=[lambda v, lam: True, lambda v, lam: v == 0, lambda v, lam: lam > 0, lambda v, lam: False],
+)
+def check_sublinear(subject: Callable[[float, float], bool] = lambda v, lam: v == 0 and lam > 0) -> str:
+    """With d and gamma fixed the bound is sublinear only for V = 0 and lambda >= gamma; with d or gamma that move
+    with T it is for every class."""
+    common: dict[str, Any] = {"quantiles": 1, "epsilon": 1.0, "noise": 1.0, "beta": 0.1, "separation": 0.1}
+
+    def average(steps: int, d: int, gamma: float, v: float, lam: float) -> float:
+        return bounds.thm_quantile_regret(steps, d, gamma, lipschitz=v, mixture=lam, **common).regret / steps
+
+    for v, lam in itertools.product((0.0, 1.0), (0.0, 0.1)):
+        fixed = [average(10**k, 8, 0.1, v, lam) for k in (20, 30, 40)]
+        assert (fixed[2] < 1e-2 * fixed[0] or fixed[2] < 1e-9) == subject(v, lam), (v, lam, fixed)
+        moving = []
+        for k in (20, 30, 40):
+            settings = {"noise_factor": 1.0, "lipschitz": max(v, 1e-9), "width": 1.0, "separation": 0.1}
+            found = bounds.lipschitz_cells(10**k, mixture=lam, **settings)
+            gamma = min(found.robustness, lam) if lam else found.robustness
+            moving.append(average(10**k, found.cells, gamma, v, lam))
+        assert moving[2] < moving[1] < moving[0] and moving[2] < 0.1 * moving[0], (v, lam, moving)
+    return "d and gamma fixed: linear for V > 0 or lambda = 0; moved with T: sublinear for all four classes"

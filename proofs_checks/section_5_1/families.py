@@ -1,0 +1,193 @@
+"""Which location-scale families have convex losses."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from fractions import Fraction
+from typing import Any
+
+import mpmath
+import numpy as np
+import sympy
+import z3
+
+from proofs_checks.engine.registry import check
+from proofs_checks.tools.laplace import normal_mass
+from proofs_checks.tools.solver import follows
+
+F = Fraction
+
+
+def epsilon_loss(theta: float, epsilon: float = 1.0) -> Any:
+    """U^(q, eps) of Laplace(theta, 1), one record at 0, rank 0: gap 0 on (-inf, 0], 1 beyond."""
+    t = mpmath.iv.mpf(theta)
+    below = mpmath.iv.exp(-t) / 2 if theta >= 0 else 1 - mpmath.iv.exp(t) / 2
+    return -mpmath.iv.log(below + mpmath.iv.exp(mpmath.iv.mpf(-epsilon) / 2) * (1 - below))
+
+
+def _epsilon_free(theta: float) -> Any:
+    """U^(q) of Laplace(theta, 1) on (-1, 1], which is convex."""
+    t = mpmath.iv.mpf(abs(theta))
+    if abs(theta) >= 1:
+        return t - mpmath.iv.log((mpmath.iv.exp(1) - mpmath.iv.exp(-1)) / 2)
+    return 1 - mpmath.iv.log(mpmath.iv.exp(1) - (mpmath.iv.exp(t) + mpmath.iv.exp(-t)) / 2)
+
+
+@check("text:epsilon-loss", "ours:epsilon-loss", rejects=[_epsilon_free])
+def check_epsilon_loss(subject: Callable[[float], Any] = epsilon_loss) -> str:
+    """U^(eps) lies in [0, eps n/2] for every location; a bounded function on the line is convex only if constant."""
+    excess = subject(2) - (subject(-2) + subject(6)) / 2
+    assert excess.a > 0, "no certificate"
+    assert all(value.a > -1e-12 and value.b < 0.5 + 1e-12 for value in map(subject, (-50, -1, 0, 1, 50)))
+    return f"U^(eps) of a location family is bounded, so never convex; one record: {float(excess.a):.4f} above a chord"
+
+
+def standardised(family: str, a: Any, b: Any, theta: Any, phi: Any) -> Any:
+    """Mass of (a, b] as F(b phi - theta) - F(a phi - theta) (eq:censored)."""
+    distribution = {
+        "Normal": mpmath.ncdf,
+        "Laplace": lambda x: mpmath.exp(x) / 2 if x < 0 else 1 - mpmath.exp(-x) / 2,
+        "Cauchy": lambda x: mpmath.atan(x) / mpmath.pi + mpmath.mpf(1) / 2,
+    }[family]
+    return distribution(b * phi - theta) - distribution(a * phi - theta)
+
+
+def _reflected(family: str, a: Any, b: Any, theta: Any, phi: Any) -> Any:
+    return standardised(family, a, b, -theta, phi)
+
+
+@check("eq:censored", code=standardised, rejects=[_reflected])
+def check_censored(subject: Callable[..., Any] = standardised) -> str:
+    """The loss is the censored-regression likelihood of one interval, and a shift of the noise's law (v = w/sigma)."""
+    densities: dict[str, Callable[[Any], Any]] = {
+        "Normal": mpmath.npdf,
+        "Laplace": lambda x: mpmath.exp(-abs(x)) / 2,
+        "Cauchy": lambda x: 1 / (mpmath.pi * (1 + x * x)),
+    }
+    for family, f in densities.items():
+        for a, b, weights, features, sigma in ((0, 1, (1, 2), (0.5, -1), 0.7), (-3, 5, (0, 1), (1, 1), 4.0)):
+            location = sum(w * x for w, x in zip(weights, features, strict=True))
+            direct = mpmath.quad(
+                lambda y, f=f, s=sigma, m=location: f((y - m) / s) / s, sorted({a, b, location} | {a, b})
+            )
+            direct = (
+                direct
+                if a <= location <= b
+                else mpmath.quad(lambda y, f=f, s=sigma, m=location: f((y - m) / s) / s, [a, b])
+            )
+            assert abs(direct - subject(family, a, b, location / sigma, 1 / sigma)) < 1e-10, (family, a, b)
+    return "eq:censored with one interval is minus U; mass = F(b phi - theta) - F(a phi - theta) for three families"
+
+
+def _cauchy_mass(p: Any, q: Any) -> Any:
+    return (mpmath.atan(q) - mpmath.atan(p)) / mpmath.pi
+
+
+@check("text:burridge", "text:only-log-concave", "thm:impossibility", "ours:burridge", rejects=[_cauchy_mass])
+def check_burridge(subject: Callable[[Any, Any], Any] = normal_mass) -> str:
+    """For log-concave f, -log of the mass of (p, q) is jointly convex; p = a phi - theta, q = b phi - theta are linear.
+
+    Log-concavity gives f'(q)/f(q) Z <= f(q) - f(p) <= f'(p)/f(p) Z for the mass Z.  With these, z3 shows that both
+    diagonal second derivatives and the determinant have the right sign, for every smooth log-concave f.
+    """
+    fp, fq, slope_p, slope_q = z3.Reals("fp fq slope_p slope_q")  # the slopes are f' times Z
+    facts = (fp > 0, fq > 0, slope_q <= fq * (fq - fp), slope_p >= fp * (fq - fp))
+    across, down = slope_q - fq * fq, -slope_p - fp * fp  # second derivatives of log Z, times Z^2
+    follows(*facts, goal=z3.And(across <= 0, down <= 0, across * down >= (fp * fq) * (fp * fq)))
+    rng = np.random.default_rng(3)
+    with mpmath.workdps(60):
+        for _ in range(300):
+            points = []
+            for _ in range(2):
+                start = mpmath.mpf(rng.normal(0, 4))
+                points.append((start, start + mpmath.mpf(10 ** rng.uniform(-3, 1))))
+            middle = [(x + y) / 2 for x, y in zip(*points, strict=True)]
+            assert subject(*middle) ** 2 >= subject(*points[0]) * subject(*points[1]), points
+    return "(v, phi) makes -log mass convex for every smooth log-concave f (z3); Normal at 300 random chords"
+
+
+LOG_CONCAVE = {"Uniform": True, "Laplace": True, "Normal": True, "Cauchy": False, "HalfCauchy": False}
+
+
+@check(
+    "text:log-concave-families",
+    rejects=[{**LOG_CONCAVE, "Cauchy": True}, {**LOG_CONCAVE, "HalfCauchy": True}, {**LOG_CONCAVE, "Normal": False}],
+)
+def check_log_concavity(subject: Mapping[str, bool] = LOG_CONCAVE) -> str:
+    """Which shipped families are log-concave: sign of (log f)'' where true, three exact points where false."""
+    x = sympy.symbols("x", positive=True)  # the other side by reflection; at 0 the slope of each does not rise
+    logs = {"Laplace": -x, "Normal": -(x**2) / 2, "Uniform": sympy.Integer(0)}
+    for family, log_density in logs.items():
+        second = sympy.diff(log_density, x, 2)
+        assert second.is_nonpositive == subject[family], family
+    for family in ("Cauchy", "HalfCauchy"):
+        ends, middle = (F(1, 1 + 2**2), F(1, 1 + 4**2)), F(1, 1 + 3**2)
+        assert (ends[0] * ends[1] <= middle**2) == subject[family], f"{family} at 2, 3, 4"
+    second = sympy.diff(-sympy.log(1 + x**2), x, 2)
+    assert sympy.simplify(second - 2 * (x**2 - 1) / (1 + x**2) ** 2) == 0
+    return "log-concave: Uniform, Laplace, Normal; not: Cauchy and HalfCauchy (f(2) f(4) = 1/85 > 1/100 = f(3)^2)"
+
+
+def _arctan_between(t: F) -> tuple[F, F]:
+    """Rational bounds of arctan(t) for 0 < t < 1 from its alternating series."""
+    return t - t**3 / 3, t - t**3 / 3 + t**5 / 5
+
+
+@check("text:cauchy-certificate", "text:only-log-concave", rejects=[(1, 1, 1), (0, 0, 0)])
+def check_cauchy_certificate(subject: tuple[int, int, int] = (1, 3, 5)) -> str:
+    """Exact rational certificate that the Cauchy loss is convex neither in its location nor in its inverse scale.
+
+    The mass of (x, x+1] is arctan(1/(1+x+x^2))/pi for location 0; locations 0, -2, -4 turn (1, 2] into (1, 2], (3, 4],
+    (5, 6].  At phi = 1 both parametrisations share these points, so that both fail.
+    """
+    low, middle, high = subject
+    assert low + high == 2 * middle
+    masses = [_arctan_between(F(1, 1 + x + x * x)) for x in subject]
+    assert masses[1][1] ** 2 < masses[0][0] * masses[2][0], "location: no certificate at these points"
+    scale = [_arctan_between(F(phi, 1 + 2 * phi**2)) for phi in (1, 2, 3)]  # interval (1, 2], location 0
+    assert scale[1][1] ** 2 < scale[0][0] * scale[2][0]
+    excess = math.log(float(masses[0][0] * masses[2][0] / masses[1][1] ** 2)) / 2
+    return (
+        f"Cauchy, HalfCauchy on (1,2], locations 0,-2,-4: U exceeds its chord by {excess:.3f} at the middle (fractions)"
+    )
+
+
+def laplace_loss_in_scale(scale: Any) -> Any:
+    """Loss of Laplace(0, scale) on (-1, 1]."""
+    return -mpmath.iv.log(1 - mpmath.iv.exp(-1 / mpmath.iv.mpf(scale)))
+
+
+def _inverse_scale_loss(phi: Any) -> Any:
+    """Laplace on (-1, 1] in the inverse scale, where it is convex."""
+    return -mpmath.iv.log(1 - mpmath.iv.exp(-mpmath.iv.mpf(phi)))
+
+
+@check("text:only-log-concave", rejects=[_inverse_scale_loss])
+def check_original_parametrisation(subject: Callable[[Any], Any] = laplace_loss_in_scale) -> str:
+    """In (location, scale) the loss of a log-concave family need not be convex: Laplace fails in the scale alone."""
+    low, middle, high = (subject(s) for s in (2, 4, 6))
+    excess = middle - (low + high) / 2
+    assert excess.a > 0, "no certificate: the loss is not above its chord"
+    nu, sigma, c, h = sympy.symbols("nu sigma c h", positive=True)
+    outside = (c - nu) / sigma - sympy.log(sympy.sinh(h / sigma))
+    hessian = sympy.hessian(outside, (nu, sigma))
+    assert sympy.simplify(hessian.det() + 1 / sigma**4) == 0  # negative everywhere: a saddle outside the interval
+    above = f"U(4) is {float(excess.a):.3f} above the chord of U(2), U(6)"
+    return f"Laplace on (-1,1] in (location, scale): {above}; Hessian determinant -1/sigma^4 outside"
+
+
+@check("text:laplace-tails", rejects=[0.5, 2.0])
+def check_tails(subject: float = 1.0) -> str:
+    """Worst loss over data within R at separation 1: Laplace R, Normal R^2/2, Cauchy 2 log R, to leading order."""
+    with mpmath.workdps(60):
+        for radius in (100, 1000):
+            r = mpmath.mpf(radius)
+            laplace = (r - mpmath.mpf(1) / 2) - mpmath.log(mpmath.sinh(mpmath.mpf(1) / 2))
+            cauchy = -mpmath.log((mpmath.atan(1 / (1 + r * (r - 1)))) / mpmath.pi)
+            scaled = mpmath.sqrt(mpmath.mpf(1) / 2)
+            normal = -mpmath.log((mpmath.erfc((r - 1) * scaled) - mpmath.erfc(r * scaled)) / 2)
+            assert abs(laplace / r - subject) < 0.02
+            assert abs(normal / r**2 - mpmath.mpf(1) / 2) < 0.02
+            assert abs(cauchy / (2 * mpmath.log(r)) - 1) < 0.2
+    return "worst losses at separation 1: Laplace ~ R, Normal ~ R^2/2, Cauchy ~ 2 log R"

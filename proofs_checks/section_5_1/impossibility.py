@@ -1,0 +1,237 @@
+"""thm:impossibility: convexity against robustness."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from itertools import pairwise
+from typing import Any
+
+import mpmath
+import numpy as np
+import sympy
+import z3
+
+from proofs_checks.engine.registry import check
+from proofs_checks.tools.laplace import normal_mass
+from proofs_checks.tools.solver import follows
+
+F = Fraction
+HALF = Fraction(1, 2)
+
+
+@check("text:not-robust", "thm:impossibility", "thm:impossibility/item-two-equality", rejects=[(3.0, 1.0), (1.0, 3.0)])
+def check_centred_lower_bound(subject: tuple[float, float] = (1.0, 1.0)) -> str:
+    """Item 2 with >= in place of =: U >= (c/2) R + log(1/(C psi)) at the printed data set, f <= C exp(-c|x|)."""
+    slope_factor, offset_factor = subject
+    families = {
+        "Laplace": (mpmath.mpf(1) / 2, lambda x: mpmath.exp(-x) / 2),
+        "Normal": (
+            mpmath.exp(mpmath.mpf(1) / 2) / mpmath.sqrt(2 * mpmath.pi),
+            lambda x: mpmath.erfc(x / mpmath.sqrt(2)) / 2,
+        ),
+    }
+    rng = np.random.default_rng(13)
+    with mpmath.workdps(80):
+        for constant, tail in families.values():
+            for _ in range(150):
+                n = int(rng.integers(1, 40))
+                radius = mpmath.mpf(10 ** rng.uniform(-2, 1.3))
+                psi = radius / (2 * n) * mpmath.mpf(rng.uniform(0.01, 1))
+                rank = int(rng.integers(1, n)) if n > 1 else 0
+                if rank == 0:
+                    continue
+                start = radius - (n - rank + 1) * psi
+                assert start >= radius / 2
+                loss = -mpmath.log(tail(start) - tail(start + psi))
+                assert loss >= slope_factor * radius / 2 + mpmath.log(offset_factor / (constant * psi)), (
+                    n,
+                    rank,
+                    radius,
+                )
+    return "U >= cR/2 + log(1/(C psi)) at the printed data set: Laplace and Normal, 300 random (R, psi, n, q)"
+
+
+@check(
+    "thm:impossibility",
+    "thm:impossibility/log-convex-step",
+    rejects=[lambda x: mpmath.exp(-x * x), lambda x: mpmath.exp(-abs(x))],
+)
+def check_narrow_intervals(subject: Callable[[Any], Any] = lambda x: 1 / (1 + x * x)) -> str:
+    """Repaired converse: where f breaks log-concavity, every narrow enough interval makes U non-convex (continuity)."""
+    x, y = mpmath.mpf(2), mpmath.mpf(4)
+    assert subject(x) * subject(y) > subject((x + y) / 2) ** 2, "f is log-concave at these points"
+    for width in (F(1, 1000), F(1, 10), F(1)):
+        w = mpmath.mpf(width.numerator) / width.denominator
+        masses = [mpmath.quad(subject, [t, t + w]) for t in (x, (x + y) / 2, y)]
+        assert masses[1] ** 2 < masses[0] * masses[2]
+    return "converse of thm:impossibility repaired: average the failing inequality over a narrow interval"
+
+
+def continuous_enough(s: Any, eta: Any) -> Any:
+    """How little f may change over the interval: (1 + eta)^2 < (1 + s)(1 - eta)^2."""
+    return z3.And(eta > 0, eta < 1, (1 + eta) * (1 + eta) < (1 + s) * (1 - eta) * (1 - eta))
+
+
+@check(
+    "text:only-log-concave",
+    "thm:impossibility",
+    "thm:impossibility/log-convex-step",
+    rejects=[
+        lambda s, eta: z3.And(eta > 0, eta < 1),
+        lambda s, eta: z3.And(eta > 0, eta < 1, (1 + eta) < (1 + s) * (1 - eta)),
+        lambda s, eta: z3.And(eta > 0, eta < 1, eta < s),
+    ],
+)
+def check_every_density(subject: Callable[[Any, Any], Any] = continuous_enough) -> str:
+    """Log-concavity is necessary for every continuous f, in both parametrisations, which share the scale 1.
+
+    Where f(x) f(y) = (1 + s) f(m)^2, s > 0 and m the middle, f changes by less than any factor 1 +- eta over a short
+    enough interval [0, w]; then the masses of its three shifts break midpoint convexity of U (z3, for all values).
+    """
+    fx, fy, fm, s, eta, one, two, mid = z3.Reals("fx fy fm s eta one two mid")
+    densities = z3.And(fx > 0, fy > 0, fm > 0, s > 0, fx * fy == (1 + s) * fm * fm)
+    masses = z3.And(one >= (1 - eta) * fx, two >= (1 - eta) * fy, mid <= (1 + eta) * fm, mid > 0)
+    # one two >= (1 - eta)^2 (1 + s) fm^2 > (1 + eta)^2 fm^2 >= mid^2, in two steps that z3 takes at once each
+    product = z3.Real("product")
+    lower = z3.And(densities, masses, subject(s, eta), product == one * two)
+    follows(lower, goal=product >= (1 - eta) * (1 - eta) * (fx * fy))
+    square = z3.And(s > 0, fm > 0, mid > 0, mid <= (1 + eta) * fm, subject(s, eta))
+    follows(square, product >= (1 - eta) * (1 - eta) * (1 + s) * fm * fm, goal=product > mid * mid)
+    rng, found = np.random.default_rng(71), 0
+    for _ in range(60):  # two bumps at random: somewhere between them the inequality fails, and narrow masses show it
+        centre, ratio = float(rng.uniform(3, 8)), float(rng.uniform(0.2, 5))
+
+        def density(x: Any, c: float = centre, r: float = ratio) -> Any:
+            return mpmath.exp(-x * x / 2) + r * mpmath.exp(-((x - c) ** 2) / 2)
+
+        x, y = mpmath.mpf(0), mpmath.mpf(centre)
+        width = mpmath.mpf("0.01")
+        masses_at = [mpmath.quad(density, [t, t + width]) for t in (x, (x + y) / 2, y)]
+        found += masses_at[1] ** 2 < masses_at[0] * masses_at[2]
+    assert found == 60
+    return "log-concavity is necessary for every continuous density, in both parametrisations (z3; 60 pairs of bumps)"
+
+
+def kink(x: F) -> F:
+    """Log of a density up to its constant: two bumps that meet in a kink (thm:impossibility)."""
+    return -((abs(x) - 1) ** 2)
+
+
+def _cauchy_log(x: Fraction) -> Fraction:
+    """Strictly convex away from 0, and not concave at 0."""
+    return F(1) / (1 + abs(x)) if abs(x) > F(1, 10) else F(0)
+
+
+@check("thm:impossibility", "thm:impossibility/log-convex-step", code=kink, rejects=[lambda x: -x * x, _cauchy_log])
+def check_kink_density(subject: Callable[[F], F] = kink) -> str:
+    """Not log-concave, yet log-convex on no interval: the step "so f is strictly log-convex on [a, b]" is false."""
+    assert subject(F(0)) < (subject(F(-1)) + subject(F(1))) / 2, "the density is log-concave"
+    rng = np.random.default_rng(5)
+    for _ in range(500):
+        a, width = F(int(rng.integers(-4000, 4000)), 1000), F(int(rng.integers(1, 3000)), 1000)
+        # A part of [a, a + width] that does not straddle 0 always has at least half its length.
+        low, high = (
+            (a, a + width) if a >= 0 or a + width <= 0 else max((a, F(0)), (F(0), a + width), key=lambda s: s[1] - s[0])
+        )
+        assert subject((low + high) / 2) > (subject(low) + subject(high)) / 2, "log-convex on an interval"
+    # The conclusion is still true: on (-1/4, 1/4], f at 0 is everywhere below f shifted by 1 and by -1.
+    half = F(1, 4)
+    assert max(subject(-half), subject(half), subject(F(0))) < min(subject(F(1) - half), subject(F(1) + half))
+    return (
+        "log f = -(|x|-1)^2 is not log-concave and strictly log-concave on a half of every interval; U still not convex"
+    )
+
+
+@check("thm:impossibility/rank-zero", rejects=[lambda x: -(x**2) / 2])
+def check_half_infinite(subject: Callable[[Any], Any] | None = None) -> str:
+    """With rank 0 the interval is (-inf, x_1] and convexity only needs a log-concave CDF, which the lognormal has."""
+    x = sympy.symbols("x", positive=True)
+    log_density = (subject or (lambda x: -(sympy.log(x) ** 2) / 2 - sympy.log(x)))(x)
+    second = sympy.diff(log_density, x, 2)
+    assert second.subs(x, 3).evalf() > 0, "the density is log-concave, no counterexample"
+    # CDF Phi(log x): log Phi is concave and increasing, log is concave, so the composition is concave.  Spot check:
+    with mpmath.workdps(40):
+        points = [mpmath.mpf(10) ** (k / mpmath.mpf(20)) for k in range(-60, 60)]
+        value = [mpmath.log(mpmath.ncdf(mpmath.log(t))) for t in points]
+        middle = [mpmath.log(mpmath.ncdf(mpmath.log((s + t) / 2))) for s, t in pairwise(points)]
+        assert all(m >= (s + t) / 2 for m, (s, t) in zip(middle, pairwise(value), strict=True))
+    return (
+        "rank 0: the lognormal is continuous, not log-concave (second derivative > 0 at 3), and U is convex for all x"
+    )
+
+
+def cauchy_worst(radius: Any, psi: Any) -> Any:
+    """Upper bound of the Cauchy loss over all data in (-R, R) with separation psi."""
+    return mpmath.log(mpmath.pi * (1 + radius**2) / psi)
+
+
+@check("thm:impossibility/item-two-hypothesis", rejects=[lambda radius, psi: radius * 1000, lambda radius, psi: radius])
+def check_missing_hypothesis(subject: Callable[[Any, Any], Any] = cauchy_worst) -> str:
+    """Item 2 of the appendix is for every f; the Cauchy's log(pi (1+R^2)/psi) is below aR + log(b/psi) for large R."""
+    for a in (mpmath.mpf(10) ** k for k in range(-6, 3)):
+        for b in (mpmath.mpf(10) ** k for k in range(-6, 3)):
+            radius = mpmath.mpf(1)
+            while subject(radius, 1) >= a * radius + mpmath.log(b):
+                radius *= 2
+                assert radius < 2**80, "no radius refutes the claim"
+    return "item 2 fails for the Cauchy at every (a, b) tried: log-concavity is needed, as the main text says"
+
+
+def laplace_mass(p: Any, q: Any) -> Any:
+    """Mass of (p, q] under Laplace(0, 1), for which equality in item 2 does hold with a = 1/10, b = 2."""
+    if p >= 0:
+        return (mpmath.exp(-p) - mpmath.exp(-q)) / 2
+    return 1 - (mpmath.exp(p) + mpmath.exp(-q)) / 2
+
+
+@check("thm:impossibility/item-two-equality", rejects=[laplace_mass])
+def check_item_two_equality(subject: Callable[[Any, Any], Any] = normal_mass) -> str:
+    """With "=" item 2 is false for the Normal: n = 2, psi = R/4, no location in (-R, R) attains aR + log(b/psi).
+
+    As R falls to 0 every attainable value is log(1/(f(0) psi)) + O(R^2), so that b must be 1/f(0), and then a = 0.
+    """
+    with mpmath.workdps(60):
+        narrow = mpmath.mpf(10) ** -20
+        flat = 2 * narrow / subject(-narrow, narrow)  # 1/f(0)
+        for a in (mpmath.mpf(10) ** k for k in range(-6, 4)):
+            for b in (flat * r for r in (mpmath.mpf("1e-3"), 0.5, 0.99, 1, 1.01, 2, 1000)):
+                missed = False
+                for k in range(1, 60):
+                    radius = mpmath.mpf(2) ** -k
+                    psi = radius / 4
+                    least, most = -mpmath.log(subject(-psi / 2, psi / 2)), -mpmath.log(subject(radius - psi, radius))
+                    missed = missed or not least <= a * radius + mpmath.log(b / psi) <= most
+                assert missed, f"a={float(a)}, b={float(b)} attains equality at every R"
+    return (
+        "for 70 pairs (a, b) there is R with aR + log(b/psi) outside every value of U (Normal, n=2): '=' must be '>='"
+    )
+
+
+@check("thm:impossibility/length", rejects=[1.01, 2.0])
+def check_interval_length(subject: float = 1.0) -> str:
+    """f strictly log-convex on [a, b]: U is not convex for every interval shorter than b - a, not only (b-a)/2."""
+    a, b = mpmath.mpf(1), mpmath.mpf(10)  # the Cauchy is strictly log-convex beyond 1
+    with mpmath.workdps(60):
+        for share in ("0.01", "0.3", "0.49", "0.7", "0.95", "0.999"):
+            width = mpmath.mpf(share) * (b - a) * mpmath.mpf(subject)
+            step = b - a - width
+            assert step > 0, "the shifted interval leaves [a, b]"
+            mass = [mpmath.atan(a + s + width) - mpmath.atan(a + s) for s in (0, step / 2, step)]
+            assert mass[1] ** 2 < mass[0] * mass[2], share
+    return "optimal interval of any length below b - a gives a non-convex U (Cauchy on [1, 10]); the paper has (b-a)/2"
+
+
+@check(
+    "thm:impossibility/convexity-gap",
+    rejects=[lambda lam, u, v: lam * u - (1 - lam) * sympy.log(v), lambda lam, u, v: lam * u - (1 - lam) * v],
+)
+def check_convexity_gap(subject: Callable[..., Any] = lambda lam, u, v: lam * u + (1 - lam) * v) -> str:
+    """U(mixture) - (lam U + (1 - lam) U') is the logarithm of Psi^lam Psi'^(1 - lam) over Psi of the mixture."""
+    lam, first, second, mixed = sympy.symbols("lam Psi1 Psi2 Psi", positive=True)
+    left = -sympy.log(mixed) - subject(lam, -sympy.log(first), -sympy.log(second))
+    right = sympy.log(first**lam * second ** (1 - lam) / mixed)
+    place = {lam: sympy.Rational(1, 2), first: sympy.Rational(1, 9), second: sympy.Rational(1, 4), mixed: HALF}
+    assert abs(sympy.N((left - right).subs(place), 30)) < 1e-25
+    assert sympy.simplify(sympy.expand_log(left - right, force=True)) == 0
+    return "thm:impossibility: the convexity gap is log(Psi^lam Psi'^(1 - lam)/Psi_mixture) for lam U + (1 - lam) U'"

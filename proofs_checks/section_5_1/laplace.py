@@ -1,0 +1,209 @@
+"""The Laplace loss: closed form, convexity, floating point."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import mpmath
+import numpy as np
+import sympy
+
+from pq.losses import laplace_interval
+from proofs_checks.engine.registry import check
+from proofs_checks.tools.laplace import closed_form, laplace_points, mpf_of, stable_float
+
+
+@check(
+    "text:burridge",
+    "eq:closed-form/joint-convexity",
+    "ours:level-sets",
+    rejects=[
+        lambda u, z: u - sympy.log(sympy.exp(u) + sympy.cosh(z)),
+        lambda u, z: u - sympy.log(sympy.exp(2 * u) - sympy.cosh(z)),
+    ],
+)
+def check_joint_convexity(subject: Callable[[Any, Any], Any] | None = None) -> str:
+    """U is jointly convex in (theta, phi): Hessian inside, sum of convex terms outside, C1 where the branches meet."""
+    u, z = sympy.symbols("u z", real=True)
+    loss = (subject or (lambda u, z: u - sympy.log(sympy.exp(u) - sympy.cosh(z))))(u, z)
+    base = sympy.exp(u) - sympy.cosh(z)
+    entries = {
+        (u, u): sympy.exp(u) * sympy.cosh(z),
+        (z, z): sympy.exp(u) * sympy.cosh(z) - 1,
+        (u, z): -sympy.exp(u) * sympy.sinh(z),
+    }
+    for (x, y), numerator in entries.items():
+        gap = (sympy.diff(loss, x, y) * base**2 - numerator).rewrite(sympy.exp)
+        assert abs(sympy.N(gap.subs({u: sympy.Rational(3, 2), z: sympy.Rational(1, 3)}), 30)) < 1e-20, (x, y)
+        assert sympy.simplify(sympy.expand(gap)) == 0, (x, y)
+    determinant = entries[u, u] * entries[z, z] - entries[u, z] ** 2 - sympy.exp(u) * base
+    assert sympy.simplify(sympy.expand(determinant.rewrite(sympy.exp))) == 0
+    # For 0 < u and |z| <= u: exp(u) cosh(z) > 1 and base > 0, so both minors are positive: strictly convex inside.
+    # Outside U = |z| - log sinh u, with second derivatives 0 and 1/sinh(u)^2.  Gluing: values and slopes agree.
+    outside = z - sympy.log(sympy.sinh(u))
+    inside = u - sympy.log(base)
+    for difference in (inside - outside, sympy.diff(inside - outside, z), sympy.diff(inside - outside, u)):
+        at_end = difference.subs(z, u).rewrite(sympy.exp)
+        for value in (sympy.Rational(1, 9), sympy.Rational(1), sympy.Rational(7)):
+            assert abs(sympy.N(at_end.subs(u, value), 40)) < sympy.Float("1e-30")
+    return "jointly convex in (theta, phi): Hessian minors (sympy), strictly inside; C1 where the two branches meet"
+
+
+def density_integral(theta: Any, phi: Any, a: Any, b: Any, digits: int = 50) -> Any:
+    """Return minus the log of the Laplace(theta/phi, 1/phi) measure of (a, b] from its distribution function."""
+    with mpmath.workdps(digits):
+        location, rate = mpmath.mpf(theta) / phi, mpmath.mpf(phi)
+
+        def below(x: Any) -> Any:
+            y = (x - location) * rate
+            return mpmath.exp(y) / 2 if y <= 0 else 1 - mpmath.exp(-y) / 2
+
+        def above(x: Any) -> Any:
+            return below(2 * location - x)
+
+        a, b = mpmath.mpf(a), mpmath.mpf(b)
+        with mpmath.workdps(digits + 60):
+            mass = above(a) - above(b) if a > location else below(b) - below(a)
+        return -mpmath.log(mass)
+
+
+def sign_form(theta: Any, phi: Any, a: Any, b: Any) -> Any:
+    """The first display, with signs: minus the log of a difference of two signed masses, over 2."""
+    ends = []
+    with mpmath.workdps(400):
+        for end in (b, a):
+            offset = end - theta / phi
+            ends.append(mpmath.sign(offset) * (1 - mpmath.exp(-abs(offset) * phi)))
+        return mpmath.log(2) - mpmath.log(ends[0] - ends[1])
+
+
+def _wrong_sign(theta: Any, phi: Any, a: Any, b: Any) -> Any:
+    """The closed form with sinh for cosh inside."""
+    h, z = (b - a) * phi / 2, theta - (a + b) * phi / 2
+    if a * phi <= theta <= b * phi:
+        return h - mpmath.log(mpmath.exp(h) - mpmath.sinh(abs(z)))
+    return abs(z) - mpmath.log(mpmath.sinh(h))
+
+
+@check("eq:closed-form", rejects=[_wrong_sign, lambda *args: closed_form(*args) + mpmath.log(2)])
+def check_closed_form(subject: Callable[..., Any] = closed_form) -> str:
+    """The closed form is the integral of the density: symbolic in each regime, 40 digits at points of all regimes."""
+    theta, o = sympy.symbols("theta o", real=True)
+    h, c, phi, gap = sympy.symbols("h c phi gap", positive=True)
+    a, b = c - h, c + h
+    # Left of the interval (the right by reflection): theta = a phi - gap.  Inside: split the integral at theta/phi.
+    tail = sympy.integrate(phi / 2 * sympy.exp(-(phi * o - theta)), (o, a, b)).subs(theta, a * phi - gap)
+    wanted = sympy.exp(-(gap + h * phi)) * sympy.sinh(h * phi)
+    assert sympy.simplify((tail - wanted).rewrite(sympy.exp)) == 0
+    left = sympy.integrate(phi / 2 * sympy.exp(phi * o - theta), (o, a, theta / phi))
+    right = sympy.integrate(phi / 2 * sympy.exp(theta - phi * o), (o, theta / phi, b))
+    inside = 1 - sympy.exp(-h * phi) * sympy.cosh(theta - c * phi)
+    assert sympy.simplify(sympy.expand((left + right - inside).rewrite(sympy.exp))) == 0
+    worst = mpmath.mpf(0)
+    with mpmath.workdps(60):
+        for point in laplace_points():
+            t, f, low, high = map(mpf_of, point)
+            exact = density_integral(t, f, low, high, 60)
+            worst = max(worst, abs(subject(t, f, low, high) - exact))
+            assert abs(sign_form(t, f, low, high) - exact) < mpmath.mpf(10) ** -20
+        assert worst < mpmath.mpf(10) ** -40, f"closed form off by {mpmath.nstr(worst, 5)}"
+    return f"closed form = integral of the density: sympy in both regimes, {len(laplace_points())} points to 40 digits"
+
+
+Loss = Callable[[float, float, float, float], float]
+
+
+def printed_float(theta: float, phi: float, a: float, b: float) -> float:
+    """``eq:closed-form`` typed as printed, in float64."""
+    half, z = (b - a) / 2 * phi, theta - (a + b) / 2 * phi
+    with np.errstate(all="ignore"):
+        if a * phi <= theta <= b * phi:
+            return float(half - np.log(np.exp(half) - np.cosh(z)))
+        return float(np.abs(z) - np.log(np.sinh(half)))
+
+
+def _unsafe_loss(theta: float, phi: float, a: float, b: float) -> float:
+    return printed_float(theta, phi, a, b)
+
+
+def _two_branches(theta: float, phi: float, a: float, b: float) -> float:
+    """log1p inside whatever is lost there, which is all of it where the interval is narrow."""
+    near, far = b * phi - theta, theta - a * phi
+    if near < 0 or far < 0:
+        return stable_float(theta, phi, a, b)
+    lost = (math.exp(-near) + math.exp(-far)) / 2
+    return -math.log1p(-lost) if lost < 1 else math.inf
+
+
+@check("eq:closed-form/stable", code=laplace_interval, rejects=[_unsafe_loss, _two_branches])
+def check_floating_point(subject: Loss = stable_float) -> str:
+    """The printed formula overflows at w phi >= 1420 and loses everything at w phi <= 1e-16; a stable form does not."""
+    cases = [(0.0, 1.0, -w / 2, w / 2) for w in (1e-300, 1e-20, 1e-16, 1e-8, 1.0, 100.0, 1500.0, 1e5)]
+    cases += [(-50.0, 1.0, 0.0, w) for w in (1e-20, 1e-10, 1.0, 1500.0)]
+    cases += [(0.0, 1.0, 800.0, 801.0), (0.5, 1.0, 0.0, 2000.0)]
+    broken = []
+    for case in cases:
+        exact = float(density_integral(*case, digits=1200 if case[3] - case[2] > 1000 else 420))
+        for value in (subject(*case), float(laplace_interval(*case)[0])):
+            assert abs(value - exact) <= 1e-12 * max(abs(exact), 1e-300), (case, value, exact)
+        naive = printed_float(*case)
+        if not abs(naive - exact) <= 1e-6 * max(abs(exact), 1e-300):
+            broken.append((case[3] - case[2], naive, exact))
+    assert any(width > 1420 for width, *_ in broken)
+    assert any(0 < width < 1e-15 for width, *_ in broken)
+    _, naive, exact = next(x for x in broken if x[0] == 1500.0)
+    shown = f"w phi = 1500: {naive} for {exact:.3g}"
+    return f"printed formula wrong on {len(broken)} of {len(cases)} inputs ({shown}); a stable form is right to 1e-12"
+
+
+def printed_normal(low: float, high: float) -> float:
+    """-log of the difference of two distribution functions, in float64."""
+    mass = 0.5 * math.erfc(-high / math.sqrt(2)) - 0.5 * math.erfc(-low / math.sqrt(2))
+    return -math.log(mass) if mass > 0 else math.inf
+
+
+@check("eq:closed-form/stable", rejects=[printed_normal])
+def check_normal_loss(subject: Callable[[float, float], float] | None = None) -> str:
+    """The Gaussian loss has no elementary closed form, and is computed as stably as the Laplace one: against mpmath."""
+    from pq import Normal
+
+    loss = subject or (lambda low, high: -float(Normal(0, 1).log_mass(low, high)))
+    with mpmath.workdps(60):
+        for low, high in ((-1.0, 1.0), (6.0, 6.1), (9.0, 9.0 + 1e-9), (38.0, 39.0), (200.0, 201.0), (-40.0, -38.0)):
+            a, b = sorted((abs(mpmath.mpf(low)), abs(mpmath.mpf(high)))) if low * high > 0 else (low, high)
+            root = mpmath.sqrt(2)
+            exact = -mpmath.log((mpmath.erfc(a / root) - mpmath.erfc(b / root)) / 2)
+            assert abs(loss(low, high) - exact) <= 1e-9 * max(1, abs(exact)), (low, high)
+    return "Gaussian loss: float64 agrees with mpmath to nine digits in far tails and narrow cells"
+
+
+def _cauchy_like(x: Any) -> Any:
+    """A function of location and scale whose level sets are not convex: two bumps."""
+    return max(1 / (1 + (x[0] - 3) ** 2), 1 / (1 + (x[0] + 3) ** 2))
+
+
+def bumped_mass(x: Any) -> Any:
+    """Laplace mass of (-1, 1] at location x[0] and scale x[1]."""
+    below = [mpmath.exp(-abs((e - x[0]) / x[1])) / 2 for e in (-1, 1)]
+    low, high = (t if e <= x[0] else 1 - t for t, e in zip(below, (-1, 1), strict=True))
+    return high - low
+
+
+@check("ours:level-sets", rejects=[_cauchy_like])
+def check_level_sets(subject: Callable[[Any], Any] = bumped_mass) -> str:
+    """In (location, scale) the Laplace loss has convex level sets: mass at a mixture is at least the smaller mass."""
+    x, y, t, s, u = sympy.symbols("x y t s u", positive=True)
+    # (nu, sigma) -> (nu/sigma, 1/sigma) takes the point 1-t, t of a segment to the point with weight t u/((1-t)s + t u)
+    place, scale = (1 - t) * x + t * y, (1 - t) * s + t * u
+    weight = t * u / scale
+    assert sympy.simplify(place / scale - ((1 - weight) * x / s + weight * y / u)) == 0
+    assert sympy.simplify(1 / scale - ((1 - weight) / s + weight / u)) == 0
+    rng = np.random.default_rng(103)
+    with mpmath.workdps(40):
+        for _ in range(300):
+            ends = [(mpmath.mpf(rng.normal(0, 4)), mpmath.mpf(10 ** rng.uniform(-1, 1))) for _ in range(2)]
+            middle = tuple((a + b) / 2 for a, b in zip(*ends, strict=True))
+            assert subject(middle) >= min(subject(end) for end in ends) * (1 - mpmath.mpf(10) ** -30), ends
+    return "(nu, sigma) to (nu/sigma, 1/sigma) takes segments to segments (sympy): convex level sets; 300 chords"

@@ -1,0 +1,229 @@
+"""Derivatives of the Laplace loss, their least constants, and eq:laplace-bound."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import mpmath
+import numpy as np
+import sympy
+import z3
+
+from pq.bounds import eq_laplace_bound
+from proofs_checks.engine.registry import check
+from proofs_checks.tools.laplace import closed_form, laplace_points, mpf_of
+from proofs_checks.tools.solver import follows
+
+
+def derivatives(theta: Any, phi: Any, a: Any, b: Any) -> tuple[Any, Any]:
+    """The derivatives that the paper prints, in mpmath."""
+    h, c = (b - a) / 2, (a + b) / 2
+    if a * phi <= theta <= b * phi:
+        base = mpmath.exp(h * phi) - mpmath.cosh(theta - c * phi)
+        turn = mpmath.sinh(c * phi - theta)
+        return -turn / base, h - ((b - a) * mpmath.exp(h * phi) - (a + b) * turn) / (2 * base)
+    sign = mpmath.sign(c * phi - theta)
+    return -sign, c * sign - h * mpmath.coth(h * phi)
+
+
+def _no_reflection(theta: Any, phi: Any, a: Any, b: Any) -> tuple[Any, Any]:
+    slope, slope_phi = derivatives(theta, phi, a, b)
+    return abs(slope), slope_phi
+
+
+def _open_derivative(theta: Any, phi: Any, a: Any, b: Any) -> tuple[Any, Any]:
+    slope, slope_phi = derivatives(theta, phi, a, b)
+    return slope, slope_phi + (b - a) / 2
+
+
+@check("eq:closed-form/derivatives", rejects=[_no_reflection, _open_derivative])
+def check_derivatives(subject: Callable[..., tuple[Any, Any]] = derivatives) -> str:
+    """The printed derivatives are the derivatives of the closed form: symbolic, and numeric at the points."""
+    theta, phi, h, c = sympy.symbols("theta phi h c", real=True)
+    z, base = theta - c * phi, sympy.exp(h * phi) - sympy.cosh(theta - c * phi)
+    loss = h * phi - sympy.log(base)
+    printed = h - (2 * h * sympy.exp(h * phi) - 2 * c * sympy.sinh(-z)) / (2 * base)
+    assert sympy.simplify(sympy.diff(loss, phi) - printed) == 0
+    assert sympy.simplify(sympy.diff(loss, theta) + sympy.sinh(-z) / base) == 0
+    with mpmath.workdps(40):
+        for point in laplace_points():
+            t, f, low, high = map(mpf_of, point)
+            if t in (low * f, high * f):
+                continue
+            found = subject(t, f, low, high)
+            wanted = (
+                mpmath.diff(lambda x, f=f, low=low, high=high: closed_form(x, f, low, high), t),
+                mpmath.diff(lambda x, t=t, low=low, high=high: closed_form(t, x, low, high), f),
+            )
+            assert all(abs(x - y) < 1e-12 for x, y in zip(found, wanted, strict=True)), (point, found, wanted)
+    return "derivatives of the closed form: sympy inside, numeric in all regimes"
+
+
+@check("eq:closed-form/theta-derivative", rejects=[0.99, 1.5])
+def check_theta_derivative_bound(subject: float = 1.0) -> str:
+    """|d theta| <= 1 with equality outside, and inside it rises strictly from -1 to 1: its extrema are at the ends."""
+    p, q = z3.Reals("p q")
+    domain = (p > 0, p <= 1, q > 0, q <= 1, p + q < 2)
+    bound = z3.RealVal(repr(subject))
+    follows(*domain, goal=z3.And(p - q <= bound * (2 - p - q), q - p <= bound * (2 - p - q)))
+    u, z = sympy.symbols("u z", real=True)
+    slope = sympy.diff(sympy.sinh(z) / (sympy.exp(u) - sympy.cosh(z)), z)
+    rising = (sympy.exp(u) * sympy.cosh(z) - 1) / (sympy.exp(u) - sympy.cosh(z)) ** 2
+    assert sympy.simplify(slope - rising) == 0  # positive for u > 0, because exp(u) cosh(z) > 1
+    at_end = (sympy.sinh(z) / (sympy.exp(u) - sympy.cosh(z))).subs(z, u).rewrite(sympy.exp)
+    assert sympy.simplify(at_end - 1) == 0
+    assert subject <= 1.0, "1 is attained, so that it is the least constant; a larger one is not tight"
+    return "|dU/dtheta| <= 1: z3 over the whole domain, monotone inside (sympy), attained"
+
+
+def phi_derivative(x: Any, a: Any, b: Any, phi: Any) -> Any:
+    """dU/dphi inside the interval, at theta = phi (a + x (b - a)) with x in [0, 1]."""
+    p, q = mpmath.exp(-(1 - x) * (b - a) * phi), mpmath.exp(-x * (b - a) * phi)
+    return (a * q - b * p) / (2 - p - q)
+
+
+def extrema_at_ends(a: float, b: float) -> bool:
+    """Corrected statement: dU/dphi has both extrema over the interval at its ends iff 0 is not strictly inside it."""
+    return not a < 0 < b
+
+
+@check(
+    "eq:closed-form/phi-extrema",
+    "eq:closed-form/phi-derivative",
+    "ours:phi-derivative",
+    rejects=[lambda a, b: True, lambda a, b: False, lambda a, b: a < 0 < b],
+)
+def check_phi_extrema(subject: Callable[[float, float], bool] = extrema_at_ends) -> str:
+    """Where the extrema of dU/dphi over the interval are; its modulus is always largest at an end."""
+    a, b, p, q = z3.Reals("a b p q")
+    domain = (a < b, p > 0, p <= 1, q > 0, q <= 1, p + q < 2)
+    # With t = pq: the values at the ends are -(b - a t)/(1 - t) and (a - b t)/(1 - t).
+    f, room, t = a * q - b * p, 2 - p - q, p * q
+    follows(*domain, b >= -a, goal=z3.And(f * (1 - t) >= -(b - a * t) * room, f * (1 - t) <= (b - a * t) * room))
+    follows(*domain, b <= -a, goal=z3.And(f * (1 - t) >= (a - b * t) * room, f * (1 - t) <= -(a - b * t) * room))
+    counter = ""
+    for low, high in ((-1, 1), (-1, 3), (-9, 1), (0, 1), (1, 2), (-4, -3), (5, 6)):
+        for phi in (0.01, 0.5, 4.0):
+            with mpmath.workdps(40):
+                inner = [phi_derivative(mpmath.mpf(i) / 200, low, high, mpmath.mpf(phi)) for i in range(201)]
+            at_ends = all(min(inner[0], inner[-1]) <= y <= max(inner[0], inner[-1]) for y in inner)
+            assert subject(low, high) == at_ends, (low, high, phi)
+            if (low, high, phi) == (-1, 1, 0.5):
+                counter = (
+                    f"on [-1,1] at phi=1/2: {float(inner[0]):.4f} at both ends, {float(inner[100]):.4f} at theta=0"
+                )
+    return f"dU/dphi has its maximum inside when 0 is inside ({counter}); the modulus is largest at an end (z3)"
+
+
+def gradient_constant(data_bound: float, scale_max: float) -> float:
+    """Corrected: the least constant that bounds |dU/dphi| over intervals in [-B, B] and scales up to scale_max."""
+    return data_bound + scale_max
+
+
+@check(
+    "eq:closed-form/phi-derivative",
+    "eq:closed-form/phi-magnitude",
+    "ours:phi-derivative",
+    "thm:sequential/gradient-constant",
+    rejects=[lambda b, s: 4 * b + s, lambda b, s: 3 * b + s, lambda b, s: b, lambda b, s: s],
+)
+def check_phi_derivative_bound(subject: Callable[[float, float], float] = gradient_constant) -> str:
+    """|dU/dphi| <= B + scale_max, and no smaller constant: 4B + scale_max is true and four times too large."""
+    # At an end the modulus is |b + k| or |k - a| with k = w/(exp(w phi) - 1), and 0 < k <= 1/phi as exp(x) >= 1 + x.
+    x = sympy.symbols("x", positive=True)
+    assert sympy.limit(x / (sympy.exp(x) - 1), x, 0) == 1
+    decreasing = sympy.simplify(sympy.diff(x / (sympy.exp(x) - 1), x) * (sympy.exp(x) - 1) ** 2)
+    assert sympy.expand(decreasing - (sympy.exp(x) * (1 - x) - 1)) == 0  # negative: exp(-x) > 1 - x
+    rng = np.random.default_rng(7)
+    for _ in range(400):
+        bound, scale_max = 10 ** rng.uniform(-2, 3, 2)
+        low, high = np.sort(rng.uniform(-bound, bound, 2))
+        phi = 1 / (scale_max * rng.uniform(0.01, 1))
+        ends = [abs(phi_derivative(end, low, high, mpmath.mpf(phi))) for end in (0, 1)]
+        assert max(ends) <= subject(bound, scale_max), (low, high, phi)
+    for bound, scale_max in ((1.0, 1.0), (10.0, 0.1), (0.5, 30.0)):
+        with mpmath.workdps(30):
+            close = abs(
+                phi_derivative(1, mpmath.mpf(bound) * (1 - mpmath.mpf(10) ** -9), bound, 1 / mpmath.mpf(scale_max))
+            )
+        assert subject(bound, scale_max) <= close * (1 + 1e-6), "not the least constant"
+    return (
+        "|dU/dphi| <= B + sigma_max is sharp (z3 at the ends, sympy limit); the paper's chain gives 3B, its display 4B"
+    )
+
+
+def loss_bound(data_bound: float, scale_min: float, scale_max: float, separation: float) -> float:
+    """``eq:laplace-bound`` as printed."""
+    return 2 * data_bound / scale_min + math.log(2 * scale_max / separation)
+
+
+@check(
+    "eq:laplace-bound",
+    "ours:laplace-supremum",
+    code=eq_laplace_bound,
+    rejects=[
+        lambda b, low, high, psi: b / low + math.log(2 * high / psi),
+        lambda b, low, high, psi: 2 * b / low + math.log(high / (2 * psi)) - 1,
+    ],
+)
+def check_loss_bound(subject: Callable[[float, float, float, float], float] = loss_bound) -> str:
+    """``eq:laplace-bound`` holds, also on the product box of gradient descent; the exact supremum is ours."""
+
+    # Mass >= w phi/2 exp(-phi max|o - nu|) >= psi phi/2 exp(-2B phi); and on the box |z| <= B/scale_min + (B - h) phi.
+    rng = np.random.default_rng(11)
+    for _ in range(300):
+        bound, low_scale = 10 ** rng.uniform(-1, 2), 10 ** rng.uniform(-1, 1)
+        high_scale, separation = low_scale * 10 ** rng.uniform(0, 2), bound * 10 ** rng.uniform(-4, 0)
+        printed = subject(bound, low_scale, high_scale, separation)
+        for box in (False, True):
+            exact = eq_laplace_bound(bound, low_scale, high_scale, separation, box=box)
+            reached = mpmath.mpf(0)
+            for scale in (low_scale, high_scale, math.sqrt(low_scale * high_scale)):
+                theta = -bound / low_scale if box else -bound / scale
+                loss = closed_form(
+                    mpmath.mpf(theta), 1 / mpmath.mpf(scale), bound - mpmath.mpf(separation), mpmath.mpf(bound)
+                )
+                reached = max(reached, loss)
+            assert abs(reached - exact) < 1e-6 * (1 + exact), (float(reached), exact)
+            assert reached <= printed * (1 + 1e-12), (bound, low_scale, high_scale, separation, box)
+    theta, phi, h, c = sympy.symbols("theta phi h c", positive=True)
+    outside = phi * (theta - c) - sympy.log(sympy.sinh(h * phi))  # location fixed: convex in phi
+    second = sympy.diff(outside, phi, 2) - h**2 / sympy.sinh(h * phi) ** 2
+    assert sympy.simplify(second.rewrite(sympy.exp)) == 0
+    return "U <= 2B/sigma_min + log(2 sigma_max/psi), also on the box; exact supremum at one of the two scales"
+
+
+@check("text:sign-flip", "thm:sequential/privacy", rejects=[1.0, 2.5])
+def check_sign_flip(subject: float = 2.0) -> str:
+    """One record can flip the sign of dU/dtheta and keep its modulus 1: the sensitivity of the Laplace loss is 2L."""
+    data = [-3, -2, 0, 2, 3, 5]
+    moves = {"replace": [-4, -3, -2, 0, 2, 3], "add": [-4, -3, -2, 0, 2, 3, 5]}
+    for name, other in moves.items():
+        slopes = []
+        for x in (data, other):
+            rank = int(Fraction(1, 2) * len(x))
+            slopes.append(derivatives(mpmath.mpf(0), mpmath.mpf(1), x[rank - 1], x[rank])[0])
+        assert abs(slopes[0] - slopes[1]) >= subject * (1 - 1e-12), (name, slopes)
+    assert subject <= 2.0
+    assert subject == 2.0, "2 is the sensitivity; less is not tight"
+    return "one record moves dU/dtheta from -1 to 1, replaced or added: no sensitivity below 2L for the Laplace loss"
+
+
+@check(
+    "eq:closed-form/phi-magnitude",
+    rejects=[lambda value, limit: value == limit, lambda value, limit: 2 * value >= limit],
+)
+def check_phi_magnitude(
+    subject: Callable[[sympy.Expr, sympy.Expr], bool] = lambda value, limit: bool(value <= limit),
+) -> str:
+    """The 'magnitudes' of the derivative in phi at the ends are a bound: coth 1 = 1.313 against 3.313."""
+    theta, phi = sympy.symbols("theta phi", positive=True)
+    loss = phi - sympy.log(sympy.exp(phi) - sympy.cosh(theta))  # (a, b] = (-1, 1]
+    slope = abs(sympy.diff(loss, phi).subs({theta: 1, phi: 1}))
+    limit = 1 + (sympy.coth(1) + 1)
+    assert abs(sympy.N(slope - sympy.coth(1), 30)) < 1e-25
+    assert subject(sympy.N(slope, 30), sympy.N(limit, 30)), (sympy.N(slope), sympy.N(limit))
+    return "at a = -1, b = 1, phi = theta = 1 the derivative in phi is 1.313 in size, the printed magnitude 3.313"

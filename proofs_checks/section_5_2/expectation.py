@@ -1,0 +1,110 @@
+"""eq:expectation-bound: from high probability to expectation."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable
+from fractions import Fraction
+
+from flint import arb
+
+from pq.bounds import expectation_bound, thm_kary
+from proofs_checks.engine.registry import check
+from proofs_checks.tools.exact import Algorithm, Grid, Restricted, log_ball, mechanism, psi
+
+HALF = Fraction(1, 2)
+
+
+@check("eq:expectation-bound", rejects=[lambda log_emn, u: max(log_emn, 1.0) + u])
+def check_expectation_small(subject: Callable[[float, float], float] = lambda log_emn, u: log_emn + u) -> str:
+    """Counterexample as printed: epsilon m n < 1 makes log(epsilon m n) + U negative, and no expected gap is."""
+    z = Fraction(95, 100)
+    prior = {HALF: Fraction(9, 10), 1 + HALF: Fraction(1, 10)}
+    law = mechanism(Restricted(Grid(1), -math.inf, math.inf), HALF, prior, z)
+    mean = law[1 + HALF]
+    epsilon = -2 * log_ball(z)
+    u = -log_ball(psi(Grid(1), HALF, prior, z))
+    value = subject(float(arb(epsilon).log()), float(u))
+    assert mean > 0
+    assert value < 0, "the bound survives"
+    return (
+        f"eq:expectation-bound at epsilon m n = {float(epsilon):.3f}: log(epsilon m n) + U = {value:.2f} < 0 < "
+        f"E Gap = {float(mean):.3f}"
+    )
+
+
+@check(
+    "eq:expectation-bound",
+    code=expectation_bound,
+    rejects=[lambda log_psi, epsilon, m, n: -log_psi / epsilon, lambda log_psi, epsilon, m, n: 0.0],
+)
+def check_expectation_route(subject: Callable[[float, float, int, int], float] | None = None) -> str:
+    """The printed choice of beta: the explicit bound is C (log(m n / C) + U + 1), within O(C (log(epsilon m n) + U +
+    1)) for C <= n.
+    """
+    rule = subject or (lambda log_psi, epsilon, m, n: expectation_bound(log_psi, epsilon, m, n, version="paper"))
+    for m, epsilon, log_psi in itertools.product((1, 3, 100), (0.1, 1.0, 10.0), (0.0, -5.0)):
+        factor = thm_kary(-1.0, epsilon, m, float(m), version="paper")  # spread is exactly one
+        n = math.ceil(factor) * 10
+        beta = factor / n
+        direct = thm_kary(log_psi, epsilon, m, beta, version="paper") + beta * n
+        assert math.isclose(rule(log_psi, epsilon, m, n), direct, rel_tol=1e-9)
+        assert direct <= factor * (math.log(epsilon * m * n) - log_psi + 1)
+    return (
+        "eq:expectation-bound: with beta = C / n it reads C (log(m n / C) + U + 1); it needs C <= n (beta <= "
+        "1) and Gap <= n"
+    )
+
+
+@check(
+    "eq:expectation-bound",
+    code=expectation_bound,
+    rejects=[
+        lambda log_psi, epsilon, m, n: -log_psi / epsilon,
+        lambda *args, **named: 0.5 * expectation_bound(*args, **named),
+        lambda log_psi, epsilon, m, n: -2 * log_psi / epsilon,
+    ],
+)
+def check_expectation_bound(subject: Callable[..., float] = expectation_bound) -> str:
+    """eq:expectation-bound, corrected, without n: against exact means for m = 1 and 3."""
+    for m, n, z in itertools.product((1, 3), (1, 3, 8), (Fraction(99, 100), HALF, Fraction(1, 50))):
+        quantiles = tuple(Fraction(i, m + 1) for i in range(1, m + 1))
+        cells = (0, n // 2, n) if n > 1 else (0, 1)
+        for heavy in cells:
+            masses = {k: Fraction(98 if k == heavy else 1) for k in set(cells)}
+            total = sum(masses.values())
+            priors = tuple({k + Fraction(i, m + 1): w / total for k, w in masses.items()} for i in range(1, m + 1))
+            levels = m.bit_length()
+            harmonic = sum((Fraction(1, k * k) for k in range(1, levels + 1)), Fraction(0))
+            # K = 2 at m = 1; at m = 3 the theorem takes K = 3, two mechanisms at the root and one below
+            arity = 2 if m == 1 else 3
+            exponents = (1,) if m == 1 else (4, 4, 1)
+            algorithm = Algorithm(quantiles, priors, tuple(z**e for e in exponents), arity=arity)
+            epsilon = -2 * math.log(z) * exponents[0] * (arity - 1) * float(harmonic)
+            data = Grid(n)
+            mean = sum(p * max(algorithm.gaps(data, o)) for o, p in algorithm.law(data).items())
+            log_psi = -float(log_ball(algorithm.inverse_psi_sum(data) / m))
+            assert float(mean) <= subject(log_psi, epsilon, m, n) * (1 + 1e-12), (m, n, z, heavy)
+    return "eq:expectation-bound with C (log m + U + 1), no log n: exact means stay below, and below n"
+
+
+def expectation_factor(m: int, n: int, epsilon: float, loss: float) -> float:
+    """Corrected bracket of ``eq:expectation-bound``: 1 + log(m max(1, eps n)) + E U."""
+    return 1 + math.log(m * max(1.0, epsilon * n)) + loss
+
+
+@check("step:expectation-beta", rejects=[lambda m, n, eps, loss: math.log(eps * m * n) + loss])
+def check_expectation(subject: Callable[[int, int, float, float], float] = expectation_factor) -> str:
+    """log(eps m n) + E U is negative for small eps n although the gap is not: no constant makes the bound true."""
+    rate = 2 * math.pi**2 * math.exp(2 * math.log(2))
+    for epsilon in (0.01, 0.1, 1.0, 5.0):
+        # One record, q = 1/2: rank 0, gap 0 below it and 1 above, prior mass one half each.
+        expected = 1 / (1 + math.exp(epsilon / 2))
+        assert expected <= rate * subject(1, 1, epsilon, math.log(2)) / epsilon, epsilon
+    for n in (1, 10, 1000):
+        for epsilon in (1e-4, 0.01, 1.0):
+            beta = min(1.0, rate / (epsilon * n))
+            bound = rate / epsilon * (math.log(1 / beta) + 0.5) + beta * n
+            assert bound <= rate * subject(1, n, epsilon, 0.5) / epsilon * (1 + 1e-12), (n, epsilon)
+    return f"one record, eps = 0.01: expected gap 0.4988, log(eps m n) + U = {math.log(0.01 * 2):.2f} < 0"

@@ -1,0 +1,69 @@
+"""thm:o2b: from regret to excess loss."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from fractions import Fraction
+
+from pq import bounds
+from proofs_checks.engine.registry import check
+from proofs_checks.tools.broken import printed, scaled
+
+F = Fraction
+
+
+def _binomial_tail(steps: int, p: float, least: float) -> float:
+    """Exact Pr(mean of ``steps`` coins <= p - least)."""
+    most = math.floor(steps * (p - least) + 1e-9)
+    return sum(math.comb(steps, k) * p**k * (1 - p) ** (steps - k) for k in range(most + 1)) if most >= 0 else 0.0
+
+
+@check(
+    "thm:o2b",
+    "thm:o2b/constant",
+    code=(bounds.thm_o2b, bounds.thm_o2b_steps),
+    rejects=[printed(bounds.thm_o2b), scaled(bounds.thm_o2b, 0.5)],
+)
+def check_online_to_batch(subject: Callable[..., float] = bounds.thm_o2b) -> str:
+    """Each half of the deviation fails with probability at most beta/2: exact binomial tails."""
+    largest = 0.0
+    for steps in (1, 5, 20, 100, 400):
+        for beta in (0.5, 0.1, 0.01):
+            half = subject(steps, regret=0.0, loss_range=1.0, beta=beta) / 2
+            assert half <= math.sqrt(math.log(2 / beta) / (2 * steps)) * (1 + 1e-12), "twice what Hoeffding needs"
+            for p in (0.1, 0.5, 0.7):
+                failure = _binomial_tail(steps, p, half)
+                largest = max(largest, failure / (beta / 2))
+                assert failure <= beta / 2, (steps, beta, p, failure)
+    for beta in (0.5, 0.01):
+        steps = bounds.thm_o2b_steps(0.1, loss_range=2.0, beta=beta)
+        assert bounds.thm_o2b(steps, regret=steps * 0.05, loss_range=2.0, beta=beta) <= 0.1 * (1 + 1e-12)
+    return (
+        f"excess <= R/T + B sqrt(2 log(2/b)/T), half the printed deviation (exact tails, at most {largest:.2f} of b/2)"
+    )
+
+
+def enough(alpha: Fraction, regrets: list[Fraction], steps: int) -> bool:
+    """Corrected condition: the regret at the number of steps used, not at the least T that would do."""
+    return 2 * regrets[steps - 1] <= steps * alpha
+
+
+def _early(alpha: Fraction, regrets: list[Fraction], steps: int) -> bool:
+    """T_alpha as printed: the least T whose regret is small."""
+    return any(2 * r <= (t + 1) * alpha for t, r in enumerate(regrets[:steps]))
+
+
+@check("thm:o2b", "thm:o2b/regret-condition", rejects=[_early, lambda alpha, regrets, steps: True])
+def check_regret_condition(subject: Callable[[Fraction, list[Fraction], int], bool] = enough) -> str:
+    """T_alpha = min{T: 2 R_T <= T alpha} says nothing of larger T unless R_T/T falls: loss |theta - 1|, theta_1 = 1."""
+    alpha, steps = F(1, 10), 1000
+    plays = [F(1)] + [F(0)] * (steps - 1)
+    regrets, total = [], F(0)
+    for theta in plays:
+        total += abs(theta - 1)
+        regrets.append(total)
+    excess = abs(sum(plays) / steps - 1)
+    assert excess <= alpha or not subject(alpha, regrets, steps), f"T_alpha = 1, excess {excess} after {steps} steps"
+    assert subject(alpha, [F(0)] * steps, steps)
+    return "regret must be small at the T used: R_1 = 0 and R_T = T - 1 give T_alpha = 1 and excess 0.999"

@@ -1,0 +1,226 @@
+"""thm:pubpri: units, step sizes, and the bound itself."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from flint import arb
+
+from pq import bounds
+from proofs_checks.engine.registry import check
+from proofs_checks.tools.broken import printed, scaled
+from proofs_checks.tools.exact import ball
+from proofs_checks.tools.gaussian import log_of
+
+F = Fraction
+
+
+@check("thm:pubpri", "thm:pubpri/step-sizes", code=(bounds.thm_pubpri, bounds.pubpri_step_sizes), rejects=["paper"])
+def check_step_size_units(subject: str = "corrected") -> str:
+    """Exact counterexample by choice of unit: with the printed step size gradient descent does not move.
+
+    One quantile, n = 2, all data within sigma/10 of B/2 = 5 sigma, one scale.  The losses at theta are at least
+    5 - 0.1 - theta - log sinh u, those at the best location at most 0.1 - log sinh u, for every draw.
+    """
+    size, n, sigma = 10**8, 2, 1e-9
+    common: dict[str, Any] = {"quantiles": 1, "data_bound": 10 * sigma, "scale_min": sigma, "scale_max": sigma}
+    step = bounds.pubpri_step_sizes(size // n, version=subject, **common).location  # type: ignore[arg-type]
+    farthest = step * (size // n)  # gradients are at most 1, and descent starts at 0
+    excess = max(0.0, 5 - 0.2 - farthest)
+    bound = bounds.thm_pubpri(
+        size,
+        n,
+        density_bound=1 / (0.2 * sigma),
+        total_variation=0.0,
+        beta=0.05,
+        version=subject,  # type: ignore[arg-type]
+        **common,
+    )
+    assert excess <= bound, f"excess loss at least {excess:.3f}, bound {bound:.3f}"
+    common["density_bound"] = 1 / (0.2 * sigma)
+    paper = bounds.thm_pubpri(size, n, total_variation=0.0, beta=0.05, version="paper", **common)
+    return f"printed step in a unit with sigma = 1e-9, N = 1e8: excess loss >= 4.79 for every sample, bound {paper:.2f}"
+
+
+_EXAMPLE: dict[str, Any] = {
+    "quantiles": 9,
+    "data_bound": 50.0,
+    "scale_min": 1.0,
+    "scale_max": 20.0,
+    "density_bound": 0.1,
+    "total_variation": 0.0,
+    "beta": 0.05,
+}
+
+
+def _rescaled(example: dict[str, Any], factor: float) -> dict[str, Any]:
+    """The same problem with the data in another unit."""
+    lengths = {name: example[name] * factor for name in ("data_bound", "scale_min", "scale_max")}
+    return {**example, **lengths, "density_bound": example["density_bound"] / factor}
+
+
+@check(
+    "thm:pubpri",
+    "thm:pubpri/units",
+    code=bounds.thm_pubpri,
+    rejects=[
+        printed(bounds.thm_pubpri),
+        lambda *args, **named: bounds.thm_pubpri(*args, **named) * named["data_bound"],
+    ],
+)
+def check_units(subject: Callable[..., float] = bounds.thm_pubpri) -> str:
+    """A loss difference has no unit, so neither may its bound: millimetres and kilometres must agree."""
+    here = subject(10**6, 100, **_EXAMPLE)
+    for factor in (1e-6, 1e-3, 1e3):
+        there = subject(10**6, 100, **_rescaled(_EXAMPLE, factor))
+        assert math.isclose(here, there, rel_tol=1e-9), f"unit changed by {factor}: {here:.4g} becomes {there:.4g}"
+    paper = [bounds.thm_pubpri(10**6, 100, version="paper", **_rescaled(_EXAMPLE, f)) for f in (1e-3, 1.0, 1e3)]
+    return f"corrected bound has no unit; printed: {paper[0]:.3g}, {paper[1]:.3g}, {paper[2]:.3g} in km, m, mm"
+
+
+@check(
+    "thm:pubpri",
+    "thm:pubpri/rate",
+    code=bounds.thm_pubpri,
+    rejects=[scaled(bounds.thm_pubpri, 1e-3), scaled(bounds.thm_pubpri, 3e-3), scaled(bounds.thm_pubpri, 1e-4)],
+)
+def check_public_fit(subject: Callable[..., float] = bounds.thm_pubpri) -> str:
+    """End to end on uniform data, D = D', two quantiles: excess loss of the average iterate below the bound."""
+    from pq.losses import laplace_interval, laplace_quantiles
+
+    worst, n, steps, bound_b, low, high = 0.0, 10, 400, 1.0, 0.05, 0.5
+    ranks = np.array([3, 7])
+    for seed in range(5):
+        rng = np.random.default_rng([53, seed])
+        sizes = bounds.pubpri_step_sizes(steps, quantiles=2, data_bound=bound_b, scale_min=low, scale_max=high)
+        theta, phi = np.zeros(2), np.full(2, (1 / low + 1 / high) / 2)
+        sums = np.zeros((2, 2))
+        for _ in range(steps):
+            sums += (theta, phi)
+            data = np.sort(rng.uniform(-1, 1, n))
+            _, slope_theta, slope_phi = laplace_quantiles(theta, phi, data[ranks - 1], data[ranks])
+            theta = np.clip(theta - sizes.location * slope_theta, -bound_b / low, bound_b / low)
+            phi = np.clip(phi - sizes.inverse_scale * slope_phi, 1 / high, 1 / low)
+        mean_theta, mean_phi = sums / steps
+        fresh = np.sort(rng.uniform(-1, 1, (400, n)), axis=1)
+        candidates = [
+            (mean_theta, mean_phi),
+            *((np.array([-0.45, 0.27]) / s, np.full(2, 1 / s)) for s in (0.1, 0.15, 0.2)),
+        ]
+        each = [laplace_interval(t, f, fresh[:, ranks - 1], fresh[:, ranks])[0] for t, f in candidates]
+        losses = [float(np.mean(np.log(np.sum(np.exp(x), axis=1)))) for x in each]
+        excess = losses[0] - min(losses[1:])
+        bound = subject(
+            steps * n,
+            n,
+            quantiles=2,
+            data_bound=bound_b,
+            scale_min=low,
+            scale_max=high,
+            density_bound=0.5,
+            total_variation=0.0,
+            beta=0.05,
+        )
+        worst = max(worst, excess / bound)
+        assert excess <= bound, (seed, excess, bound)
+    return f"public fit, 5 seeded runs: excess loss at most {worst:.3f} of the corrected bound"
+
+
+@check(
+    "thm:pubpri",
+    "thm:pubpri/step-sizes",
+    "thm:pubpri/online-error",
+    code=bounds.pubpri_step_sizes,
+    rejects=[
+        printed(bounds.pubpri_step_sizes),
+        lambda *args, **named: bounds.pubpri_step_sizes(*args, **named)._replace(location=1.0),
+    ],
+)
+def check_descent_regret(subject: Callable[..., Any] = bounds.pubpri_step_sizes) -> str:
+    """The corrected step sizes minimise D^2/(2 eta) + eta T G^2/2 for both parameters, whatever the unit."""
+    for steps, m, b, low, high in ((100, 4, 10.0, 1.0, 5.0), (7, 1, 1e-3, 1e-5, 1e-4)):
+        sizes = subject(steps, quantiles=m, data_bound=b, scale_min=low, scale_max=high)
+        radius, slope = math.sqrt(m) * b / low, 1.0
+        half, steep = math.sqrt(m) * (1 / low - 1 / high) / 2, b + high
+        for eta, distance, gradient in ((sizes.location, radius, slope), (sizes.inverse_scale, half, steep)):
+            regret = distance**2 / (2 * eta) + eta * steps * gradient**2 / 2
+            assert math.isclose(regret, distance * gradient * math.sqrt(steps), rel_tol=1e-9)
+    return "step sizes (B/sigma_min) sqrt(m/T) and (1/sigma_min - 1/sigma_max)/(2(B + sigma_max)) sqrt(m/T) are optimal"
+
+
+@check(
+    "thm:pubpri/floor-ratio",
+    "thm:pubpri/rate",
+    rejects=[lambda size, n: F(n + 1, size), lambda size, n: F(2 * n, size)],
+)
+def check_floor_ratio(subject: Callable[[int, int], Fraction] = lambda size, n: F(2 * n - 1, size)) -> str:
+    """1/floor(N/n) <= (2n-1)/N for all N >= n, with equality at N = 2n - 1; (n+1)/N needs N >= n(n-1)."""
+    for n in range(1, 40):
+        for size in range(n, 40 * n):
+            assert F(1, size // n) <= subject(size, n), f"N={size}, n={n}"
+            assert (size // n) * n**2 <= (n + 1) * size
+        assert F(1, (2 * n - 1) // n) == F(2 * n - 1, 2 * n - 1)
+        assert subject(2 * n - 1, n) == 1, "not the least bound of this form"
+    failures = [(size, n) for n in range(1, 6) for size in range(n, 40) if F(1, size // n) > F(n + 1, size)]
+    assert failures[0] == (5, 3)
+    assert all(size < n * (n - 1) for size, n in failures)
+    return "1/T <= (n+1)/N false: N=5, n=3 gives 1 > 4/5; 1/T <= (2n-1)/N holds and is sharp"
+
+
+@dataclass(frozen=True)
+class Fit:
+    """Bound and step size for theta of thm:pubpri: m = 1, one scale sigma, data in [-B, B], TV_q = 0, beta' = 1/20."""
+
+    bound: Callable[[int, int, Fraction, Fraction, Fraction], arb]
+    step: Callable[[int, Fraction, Fraction], arb]
+
+
+def printed_bound(size: int, n: int, b: Fraction, sigma: Fraction, kappa: Fraction) -> arb:
+    """As printed."""
+    part = F(n + 1, size)
+    inside = ball(2 * kappa * (n + 1) * size * 20) * (2 * ball(sigma)).sqrt()
+    spread = ball(4 * b / sigma) + log_of(4 * kappa * (n + 1) * size * sigma * 20)
+    descent = ball(b + 4 * b * sigma + sigma**2) * ball(part).sqrt()
+    return (
+        descent
+        + 2 * spread * (2 * ball(part) * log_of(80)).sqrt()
+        + ball(part / 20) * (3 + ball(4 * b / sigma) + 4 * log_of(inside))
+    )
+
+
+def corrected_bound(size: int, n: int, b: Fraction, sigma: Fraction, kappa: Fraction) -> arb:
+    """As corrected; nothing in it has a unit."""
+    steps = size // n
+    largest = ball(2 * b / sigma) + log_of(4 * kappa * n**2 * steps * sigma * 20)
+    root = (2 * log_of(80) / steps).sqrt()
+    return ball(b / sigma) / arb(steps).sqrt() + largest * root + (largest + ball(F(3, 2))) / (20 * steps)
+
+
+CORRECTED = Fit(corrected_bound, lambda steps, b, sigma: ball(b / sigma) / arb(steps).sqrt())
+PRINTED = Fit(printed_bound, lambda steps, b, sigma: ball(b) / arb(steps).sqrt())
+MIXED = Fit(corrected_bound, PRINTED.step)
+
+
+@check("thm:pubpri", "thm:pubpri/units", "thm:pubpri/step-sizes", "thm:pubpri/online-error", rejects=[PRINTED, MIXED])
+def check_fit(subject: Fit = CORRECTED) -> str:
+    """Data within sigma/10 of 5 sigma, B = 10 sigma, n = 2, N = 10^8: descent from 0 moves at most T times its step.
+
+    Each loss at theta is at least 5 - 1/10 - theta, less log sinh u, and at the best location at most 1/10 less it.
+    """
+    size, n = 10**8, 2
+    for sigma in (F(1, 10**9), F(1)):
+        b, kappa = 10 * sigma, F(5) / sigma
+        excess = ball(F(48, 10)) - (size // n) * subject.step(size // n, b, sigma)
+        assert excess < subject.bound(size, n, b, sigma, kappa), f"sigma = {sigma}: excess {float(excess):.3f}"
+        other = subject.bound(size, n, 1000 * b, 1000 * sigma, kappa / 1000)
+        assert abs(other - subject.bound(size, n, b, sigma, kappa)) < ball(F(1, 10**30)), "changes with the unit"
+    sigma = F(1, 10**9)
+    paper = printed_bound(size, n, 10 * sigma, sigma, 5 / sigma)
+    assert ball(F(479, 100)) > paper
+    assert ball(F(1, 10**3)) > (size // n) * PRINTED.step(size // n, 10 * sigma, sigma)
+    return f"thm:pubpri as printed, sigma = 10^-9: excess above 4.79, bound {float(paper):.3f} (balls)"

@@ -1,0 +1,196 @@
+"""The integrals, separations and probabilities in the proof of thm:pubpri."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable
+from fractions import Fraction
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import sympy
+from flint import arb
+
+from pq import bounds
+from pq.bounds import thm_pubpri
+from pq.losses import laplace_quantiles
+from proofs_checks.engine.registry import check
+from proofs_checks.tools.exact import ball
+
+F = Fraction
+HALF = Fraction(1, 2)
+
+
+def two_losses(b_over_sigma: float, m: int, scale: float, psi: float) -> float:
+    """Corrected bound of U(mu') + U(mu*)."""
+    return 4 * b_over_sigma + math.log(4 * m**2 * scale**2 / psi**2)
+
+
+def _lost_square(b: float, m: int, scale: float, psi: float) -> float:
+    return 4 * b + math.log(4 * m**2 * scale**2 / psi)
+
+
+@check(
+    "thm:pubpri/lost-square",
+    code=laplace_quantiles,
+    rejects=[_lost_square, lambda *case: 0.99 * two_losses(*case), lambda *case: 1.01 * two_losses(*case)],
+)
+def check_lost_square(subject: Callable[[float, int, float, float], float] = two_losses) -> str:
+    """Two losses of at most L = 2B/sigma + log(2 m sigma_max/psi) add to 4B/sigma + log(4 m^2 sigma_max^2/psi^2)."""
+    for m, scale, reach, psi in ((1, 4.0, 10.0, 1e-5), (3, 4.0, 10.0, 1e-6), (5, 0.5, 3.0, 1e-5)):
+        end = np.full(m, reach * scale)  # records psi apart at B, and a prior at -B, the worst for both losses
+        loss = float(laplace_quantiles(np.full(m, -reach), np.full(m, 1 / scale), end - psi, end)[0])
+        assert 2 * loss <= subject(reach, m, scale, psi) * (1 + 1e-9), (m, psi)
+        assert subject(reach, m, scale, psi) <= 2 * loss * (1 + 1e-4), "both losses can be as large at once"
+    missing = 2 * (20.0 + math.log(24 / 1e-9)) - (40.0 + math.log(4 * 9 * 16 / 1e-9))
+    return f"the square of psi is lost under the logarithm: short by log(1/psi) = {missing:.1f} at psi = 1e-9"
+
+
+@check(
+    "thm:pubpri/separation",
+    rejects=[lambda n, psi: n * (n - 1) * psi / 2, lambda n, psi: n * psi, lambda n, psi: n * (n - 1) * psi / 4],
+)
+def check_separation(subject: Callable[[int, Fraction], Fraction] = lambda n, psi: n * n * psi) -> str:
+    """Pr(least separation < psi) <= kappa n^2 psi: exact for the uniform law, 1 - (1 - (n-1) psi)^n."""
+    for n in range(2, 30):
+        for psi in (F(1, 10**6), F(1, 1000), F(1, 2 * n)):
+            exact = 1 - (1 - (n - 1) * psi) ** n
+            assert exact <= subject(n, psi), (n, psi)
+    # The middle of the printed chain counts ordered pairs: 2 n (n-1) kappa psi, more than n^2 kappa psi from n = 3 on.
+    assert 2 * 3 * 2 > 3**2
+    return "Pr(psi_z < psi) <= kappa n^2 psi (exact, uniform); the middle step needs n(n-1)/2 pairs (n = 3: 12 > 9)"
+
+
+def unit_free_tail(psi: Any) -> Any:
+    """Corrected: the integral of log(psi/y) over a law with distribution function at most y, up to psi."""
+    return psi
+
+
+@check(
+    "thm:pubpri/log-integral",
+    rejects=[lambda psi: psi * (1 + sympy.log(1 / psi)), lambda psi: 2 * psi, lambda psi: psi**2],
+)
+def check_log_integral(subject: Callable[[Any], Any] = unit_free_tail) -> str:
+    """E[log(psi/y); y < psi] <= kappa n^2 psi; the printed E[log(1/y)] bound is negative beyond psi = e."""
+    y, psi = sympy.symbols("y psi", positive=True)
+    exact = sympy.integrate(sympy.log(psi / y), (y, 0, psi))
+    assert sympy.simplify(exact - subject(psi)) == 0
+    assert 4 * (1 - math.log(4)) < 0  # while a law with no mass below 4 has integral 0
+    return "tail integral: kappa n^2 psi with log(psi/y), any unit; printed psi(1 + log(1/psi)) < 0 at psi = 4"
+
+
+def difference_bound(largest: Fraction, variation: Fraction) -> Fraction:
+    """Corrected argument: |U(mu') - U(mu*)| <= L, and expectations of it differ by at most 2 L TV."""
+    return 2 * largest * variation
+
+
+@check("thm:pubpri/total-variation", rejects=[lambda largest, tv: largest * tv, lambda largest, tv: 4 * largest * tv])
+def check_total_variation(subject: Callable[[Fraction, Fraction], Fraction] = difference_bound) -> str:
+    """The term 2 L TV_q is right by way of the difference of the losses; by way of their sum it would be 4 L TV_q."""
+    rng = np.random.default_rng(47)
+    for _ in range(300):
+        p, r = ([F(int(v), 60) for v in rng.multinomial(60, np.full(4, 0.25))] for _ in range(2))
+        mine, best = ([F(int(v), 10) for v in rng.integers(0, 11, 4)] for _ in range(2))
+        variation = sum(abs(a - b) for a, b in zip(p, r, strict=True)) / 2
+        excess = [sum(w * (a - b) for w, a, b in zip(law, mine, best, strict=True)) for law in (p, r)]
+        assert abs(excess[0] - excess[1]) <= subject(F(1), variation)
+    # Both laws on two points, losses (1, 0) and (0, 1): the sum is 1 + 1 on a total variation of 1.
+    excess, variation = F(1) - F(-1), F(1)
+    assert excess == subject(F(1), variation), "not the least constant"
+    return (
+        "E_D - E_D' of U(mu') - U(mu*) is at most 2 L TV (sharp); the printed sum argument loses a factor 2 on the way"
+    )
+
+
+def least_separation(data: list[Fraction], ranks: tuple[int, ...]) -> Fraction:
+    """psi of the paper: the least distance of any two neighbours."""
+    return min(b - a for a, b in pairwise(data))
+
+
+def interval_separation(data: list[Fraction], ranks: tuple[int, ...]) -> Fraction:
+    """Corrected: the least length of the optimal intervals."""
+    return min(data[k] - data[k - 1] for k in ranks)
+
+
+@check("thm:pubpri/order-statistics", "text:order-statistic-distance", rejects=[least_separation])
+def check_order_statistics(subject: Callable[..., Fraction] = interval_separation) -> str:
+    """psi_z is no function of the quantiles' intervals, on which TV_q is defined; the least optimal interval is."""
+    first, second = [F(0), F(1, 2), F(1), F(2)], [F(0), F(1, 2), F(1), F(101, 100)]
+    rank = 2  # q = 1/2: the optimal interval is (1/2, 1] in both
+    assert subject(first, (rank,)) == subject(second, (rank,)), "depends on more than the optimal interval"
+    assert all(interval_separation(x, (rank,)) >= least_separation(x, (rank,)) for x in (first, second))
+    return "psi_z is no function of the quantiles' intervals: (0,1/2,1,2), (0,1/2,1,1.01) at q = 1/2; their lengths are"
+
+
+@check("thm:pubpri/lost-square", rejects=[1, 0])
+def check_second_integral(subject: int = 2) -> str:
+    """Where psi_z < psi two losses are integrated; the printed line counts the term log(1/psi_z) once.
+
+    n = 2 uniform records on (0, w), median, a scale of 10^6 w: each loss is at least log(2 sigma/psi_z) and at most
+    2B/sigma more.  Exact integrals over the density 2 (w - y)/w^2 of psi_z.
+    """
+    y, w, s, cut = sympy.symbols("y w s psi", positive=True)
+    density = 2 * (w - y) / w**2
+    rare = sympy.integrate(density, (y, 0, cut))
+    below = sympy.integrate(density * sympy.log(1 / y), (y, 0, cut))
+    above = sympy.integrate(density * sympy.log(2 * s / y), (y, cut, w))
+    short = []
+    for width, share in itertools.product((1e-6, 0.5, 1.0, 1e3), (1e-4, 0.05, 0.3)):
+        place = {w: width, s: 1e6 * width, cut: share * width}
+        p, low, high = (float(v.subs(place).evalf(30)) for v in (rare, below, above))
+        scale = 1e6 * width
+        losses = 2 * p / (1 - p) * high + 2 * (low + p * math.log(2 * scale))  # both at their lower bound
+        first = 2 * p * (4e-6 + math.log(4 * scale**2 / (share * width)))
+        assert losses <= first + subject * low + 1e-12, (width, share)
+        if losses > first + low + 1e-12:
+            short.append((width, share))
+    assert short
+    return f"second integral of thm:pubpri needs log(1/psi_z) twice; once is too little in {len(short)} of 12 cases"
+
+
+def integral(scale: arb, low: arb, high: arb, width: arb) -> arb:
+    """Of log(scale/y) over the density 2 (w - y)/w^2 of the distance of two uniform records on (0, w)."""
+
+    def primitive(y: arb) -> arb:
+        if y == 0:
+            return arb(0)
+        flat = width * y - y * y / 2
+        return flat * (scale / y).log() + width * y - y * y / 4
+
+    return 2 / width**2 * (primitive(high) - primitive(low))
+
+
+@check("thm:pubpri/lost-square", rejects=[1])
+def check_narrow(subject: int = 2) -> str:
+    """thm:pubpri/lost-square: both losses are at least log(2 sigma/psi_z), so log(1/psi_z) is needed twice."""
+    short = 0
+    for width, share in ((HALF, F(3, 10)), (F(1, 10**6), F(1, 20)), (F(1), F(1, 20))):
+        w, cut, sigma = ball(width), ball(width * share), ball(width * 10**6)
+        rare = 2 * ball(share) - ball(share) ** 2
+        both = 2 * rare / (1 - rare) * integral(2 * sigma, cut, w, w) + 2 * integral(2 * sigma, arb(0), cut, w)
+        first = 2 * rare * (ball(F(4, 10**6)) + (4 * sigma**2 / cut).log())
+        once = integral(arb(1), arb(0), cut, w)
+        assert both < first + subject * once, (width, share)
+        short += bool(both > first + once)
+    assert short == 3
+    return "second integral of thm:pubpri: above the printed line for three laws of two uniform records (balls)"
+
+
+@check("thm:pubpri/probability", code=thm_pubpri, rejects=[0.0, -0.1])
+def check_failure_probability(subject: float = 0.1) -> str:
+    """thm:pubpri holds with probability 1 - beta' only: all public records may lie in the lesser part of the data."""
+    records, runs, scale, left = 9, 10**6, 0.01, F(9, 10)
+    public = records * runs  # nine tenths of D lie in [-1, -0.9], one in [0.9, 1]; the median of nine is sought
+    to_reach = 0.9 / scale / (1 / math.sqrt(runs))  # steps of 1/sqrt(T), gradient -1, until theta sigma = 0.9
+    location = 0.9 * (1 - to_reach / runs)  # least average of the iterates
+    share = sum(math.comb(9, k) * left**k * (1 - left) ** (9 - k) for k in range(5, 10))  # the median lies on the left
+    excess = float(share) * ((location + 0.9) / scale - 0.1 / scale - math.log(2)) - float(1 - share) * 2 / scale
+    common = {"quantiles": 1, "data_bound": 1.0, "scale_min": scale, "scale_max": scale, "density_bound": 9.0}
+    for version in ("paper", "corrected"):
+        limit = bounds.thm_pubpri(public, records, total_variation=0.0, beta=0.1, version=version, **common)  # type: ignore[arg-type]
+        assert limit < excess, (version, limit, excess)
+    log_chance = public * math.log10(1 - left)  # of all public records on the right: then the bound fails
+    assert subject > 0 and log_chance <= math.log10(subject), "it fails with positive probability"
+    return f"excess {excess:.0f} above the bound of {limit:.1f} with probability 10^{log_chance:.0f}, not 0"

@@ -1,0 +1,161 @@
+"""Steps of the proof of thm:pubpri for several quantiles, and details of the experiments."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from pq import Uniform
+from proofs_checks.engine.registry import check
+from proofs_checks.tools.laplace import stable_float
+
+F = Fraction
+
+
+def loss_limit(m: int, reach: float, scale: float, psi: float) -> float:
+    """2B/sigma_min + log(2 m sigma_max/psi)."""
+    return reach + math.log(2 * m * scale / psi)
+
+
+@check(
+    "thm:pubpri/loss-bound",
+    rejects=[
+        lambda m, reach, scale, psi: loss_limit(1, reach, scale, psi),
+        lambda m, reach, scale, psi: loss_limit(m, reach / 4, scale, psi),
+    ],
+)
+def check_many_losses(subject: Callable[..., float] = loss_limit) -> str:
+    """U of m quantiles <= max_i U_i + log m <= 2B/sigma_min + log(2 m sigma_max/psi_z)."""
+    rng = np.random.default_rng(89)
+    near = 0.0
+    for _ in range(300):
+        m, b = int(rng.integers(1, 10)), 10 ** rng.uniform(-2, 2)
+        low = b * 10 ** rng.uniform(-1.5, 0)
+        high = low * 10 ** rng.uniform(0, 2)
+        data = np.sort(rng.uniform(-b, b, m + 5))
+        psi = np.diff(data).min()
+        scales = rng.uniform(low, high, m)
+        places = rng.uniform(-b, b, m)
+        triples = zip(places, scales, range(m), strict=True)
+        losses = [stable_float(c / s, 1 / s, data[i], data[i + 1]) for c, s, i in triples]
+        total = float(np.logaddexp.reduce(losses))
+        assert total <= max(losses) + math.log(m) + 1e-9
+        assert total <= subject(m, 2 * b / low, high, psi), (m, b, low)
+    for m in (1, 9):  # equal wide priors on equal intervals: log(2 m sigma/psi) to first order
+        loss = stable_float(0.0, 1e-6, -0.5, 0.5) + math.log(m)
+        assert loss <= subject(m, 2e-6, 1e6, 1.0)
+        near = max(near, loss - loss_limit(m, 0.0, 1e6, 1.0))
+    assert near > -1e-3
+    return "U of m quantiles <= 2B/sigma_min + log(2 m sigma_max/psi): 300 cases, and close for wide priors"
+
+
+def _one_loss(laws: Any, mine: Any, best: Any) -> Fraction:
+    """The integrals with one of the two losses."""
+    return sum(
+        (u * abs(p - r) for one, two in pairwise(laws) for u, p, r in zip(best, one, two, strict=True)),
+        F(0),
+    )
+
+
+Laws = Sequence[Sequence[Fraction]]
+
+
+def telescoped(laws: Laws, mine: Sequence[Fraction], best: Sequence[Fraction]) -> Fraction:
+    """Sums of both losses against |rho - rho'| and |rho' - rho'_psi|."""
+    both = [a + b for a, b in zip(mine, best, strict=True)]
+    return sum(
+        (u * abs(p - r) for one, two in itertools.pairwise(laws) for u, p, r in zip(both, one, two, strict=True)), F(0)
+    )
+
+
+@check("thm:pubpri/decomposition", rejects=[_one_loss, lambda laws, mine, best: F(0)])
+def check_decomposition(subject: Callable[..., Fraction] = telescoped) -> str:
+    """E_D U(mu') <= E_D U(mu*) + the two integrals + the error on the last law, exactly on finite laws."""
+    rng = np.random.default_rng(97)
+    for trial in range(300):
+        laws = [[F(int(v), 60) for v in rng.multinomial(60, np.full(4, 0.25))] for _ in range(3)]
+        mine, best = ([F(int(v), 10) for v in rng.integers(0, 11, 4)] for _ in range(2))
+        if trial == 0:
+            laws = [[F(1), F(0), F(0), F(0)], [F(0), F(1), F(0), F(0)], [F(0), F(1), F(0), F(0)]]
+            mine, best = [F(1), F(0), F(0), F(0)], [F(0), F(1), F(0), F(0)]
+        excess = [sum(p * (a - b) for p, a, b in zip(law, mine, best, strict=True)) for law in laws]
+        assert excess[0] <= subject(laws, mine, best) + excess[2], trial
+    return "thm:pubpri, decomposition: excess <= both integrals + error of the descent (300 exact cases)"
+
+
+@check("thm:pubpri/rejection", rejects=[lambda p, steps: p, lambda p, steps: p**steps])
+def check_rejection(subject: Callable[[Fraction, int], Fraction] = lambda p, steps: steps * p) -> str:
+    """Given that no block is narrow the blocks are independent draws of the conditional law; Pr(some is) <= T p."""
+    law = {0: F(1, 10), 1: F(3, 10), 2: F(6, 10)}  # 0 is narrow
+    for steps in (1, 2, 4):
+        draws = {
+            blocks: math.prod((law[b] for b in blocks), start=F(1)) for blocks in itertools.product(law, repeat=steps)
+        }
+        good = {blocks: p for blocks, p in draws.items() if 0 not in blocks}
+        kept = sum(good.values())
+        assert 1 - kept <= subject(law[0], steps), steps
+        for blocks, p in good.items():
+            assert p / kept == math.prod((law[b] / (1 - law[0]) for b in blocks), start=F(1))
+    for p in (F(1, 10**6), F(1, 100)):
+        assert 1 - (1 - p) ** 50 <= subject(p, 50)
+    return "blocks given that none is narrow: independent draws of the conditional law; Pr(some narrow) <= T p (exact)"
+
+
+@check("text:order-statistic-distance", rejects=[lambda part, whole: part == whole, lambda part, whole: part > whole])
+def check_variation(subject: Callable[[Fraction, Fraction], bool] = lambda part, whole: part <= whole) -> str:
+    """TV_q <= TV(D^n, D'^n), with room: laws that differ in the upper tail only, n = 3, lower two order statistics."""
+    first = {1: F(1, 4), 2: F(1, 4), 3: F(1, 4), 4: F(1, 4), 5: F(0)}
+    for moved in (F(1, 10), F(1, 4)):
+        second = {**first, 4: first[4] - moved, 5: moved}
+        seen: dict[tuple[int, int], Fraction] = {}
+        whole = F(0)
+        for draw in itertools.product(first, repeat=3):
+            gap = math.prod((first[v] for v in draw), start=F(1)) - math.prod((second[v] for v in draw), start=F(1))
+            whole += abs(gap) / 2
+            low, high, _ = sorted(draw)
+            seen[low, high] = seen.get((low, high), F(0)) + gap
+        part = sum(abs(v) for v in seen.values()) / 2
+        assert subject(part, whole), (part, whole)
+        assert part < whole / 3
+    return f"TV_q <= TV(D^n, D'^n); all of an upper quarter moved: {float(part):.3f} against {float(whole):.3f} (exact)"
+
+
+def width_limit(reach: float, scale: float, width: float) -> float:
+    """2B/sigma_min + max(log 2, log(2 sigma_max/psi))."""
+    return reach + max(math.log(2), math.log(2 * scale / width))
+
+
+@check(
+    "thm:pubpri/loss-bound",
+    rejects=[
+        lambda reach, scale, width: reach + math.log(2 * scale / width),
+        lambda reach, scale, width: reach + math.log(2),
+    ],
+)
+def check_end_ranks(subject: Callable[[float, float, float], float] = width_limit) -> str:
+    """U <= 2B/sigma_min + log(2 sigma_max/psi) fails at rank 0, where the interval is a tail that may weigh a half."""
+    for bound, scale in itertools.product((1.0, 3.0), (0.1, 1.0, 10.0)):
+        tail = float(2 * bound / scale + math.log(2))  # data (-B, B), rank 0, location B: mass exp(-2B/sigma)/2
+        assert tail <= subject(2 * bound / scale, scale, 2 * bound) + 1e-12, (bound, scale)
+        inside = 2 * bound / scale - math.log((math.exp(1e-6) - 1) / 2 * math.exp(-1e-6))  # one of length 1e-6 scales
+        assert inside <= subject(2 * bound / scale, scale, 1e-6 * scale) + 1e-5, (bound, scale)
+    return "U at rank 0 is 2B/sigma + log 2: more than 2B/sigma_min + log(2 sigma_max/psi) when psi > sigma_max"
+
+
+@check("text:q-dependent-range", code=Uniform, rejects=[lambda right, high: True, lambda right, high: right > high])
+def check_range_of_uniform(subject: Callable[[float, float], bool] = lambda right, high: right <= high) -> str:
+    """A narrower range helps the uniform prior as long as the optimal interval lies inside it, and ruins it if not."""
+    import pq
+
+    data = np.array([100.0, 300.0, 500.0, 700.0, 900.0])
+    for q, high in ((0.2, 600.0), (0.4, 600.0), (0.6, 800.0), (0.8, 950.0), (0.8, 650.0)):
+        rank = pq.rank(q, 5)
+        narrow, wide = (pq.log_psi(data, q, pq.Uniform(0, top)) for top in (high, 1e4))
+        assert (narrow > wide) == subject(data[rank], high), (q, high)
+    return "a q-dependent range helps the uniform prior iff it still holds the optimal interval"

@@ -1,0 +1,156 @@
+"""Ours: one martingale in thm:o2b, and a difference of losses in thm:pubpri that no narrow interval can spoil."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import mpmath
+import numpy as np
+import z3
+from flint import arb
+
+from pq import bounds
+from pq.losses import laplace_interval, laplace_quantiles
+from proofs_checks.engine.registry import check
+from proofs_checks.section_5_2.simulated import LAWS, worst_fits
+from proofs_checks.tools.broken import scaled
+from proofs_checks.tools.runs import report_shares
+from proofs_checks.tools.solver import follows
+
+F = Fraction
+
+
+def coins_tail(steps: int, least: float) -> Any:
+    """Exact Pr{mean of fair steps +-1 >= least}, for a few hundred steps."""
+    most = math.floor(steps * (1 - least) / 2 + 1e-9)
+    return mpmath.mpf(sum(math.comb(steps, k) for k in range(most + 1))) / mpmath.mpf(2) ** steps
+
+
+def coins_tail_below(steps: int, least: float) -> float:
+    """log of a lower bound on that tail for any number of steps: one term of the binomial law, in balls.
+
+    binom(T, k) >= exp(T h(k/T)) / sqrt(8 T x (1 - x)), x = k/T and h the entropy in nats.
+    """
+    count = math.ceil(steps * (1 + least) / 2)
+    x = arb(count) / steps
+    entropy = -x * x.log() - (1 - x) * (1 - x).log()
+    return float(steps * (entropy - arb(2).log()) - (8 * steps * x * (1 - x)).log() / 2)
+
+
+@check(
+    "ours:o2b-one-step",
+    "thm:o2b",
+    code=bounds.o2b_one_step,
+    rejects=[scaled(bounds.o2b_one_step, 0.99), scaled(bounds.o2b_one_step, 0.5), bounds.thm_o2b],
+)
+def check_one_martingale(subject: Callable[..., float] = bounds.o2b_one_step) -> str:
+    """Losses less those of the best point are steps in [-B, B]: exact tails of fair coins, and for a million steps of
+    them a failure probability above beta if the deviation is 1% smaller (so that the constant is the best)."""
+    worst = 0.0
+    with mpmath.workdps(60):
+        for steps in (1, 7, 100, 400):
+            for beta in (0.5, 0.1, 1e-3, 1e-9):
+                deviation = subject(steps, regret=0.0, loss_range=1.0, beta=beta)
+                tail = coins_tail(steps, deviation * (1 + 1e-12)) if deviation <= 1 else mpmath.mpf(0)
+                assert tail <= beta, (steps, beta, float(tail))
+                worst = max(worst, float(tail / beta))
+    beta, steps = 1e-300, 10**7
+    deviation = subject(steps, regret=0.0, loss_range=1.0, beta=beta)
+    assert coins_tail_below(steps, deviation) <= math.log(beta), "exceeded with probability above beta"
+    assert coins_tail_below(steps, 0.99 * deviation) > math.log(beta), "1% of the deviation is not needed"
+    assert math.isclose(subject(50, regret=10.0, loss_range=2.0, beta=0.1) - 0.2, 2 * math.sqrt(math.log(10) / 25))
+    return f"R/T + B sqrt(2 log(1/beta)/T): exact coins at most {worst:.2f} of beta; 0.99 of it fails at T = 10^7"
+
+
+@check("ours:o2b-one-step", rejects=[1, 3])
+def check_difference_range(subject: int = 2) -> str:
+    """One martingale: l(w_t) - l(w*) for losses in an interval of length B lies in one of length 2 B, whatever w* (z3),
+    and reaches both of its ends."""
+    mine, best, low, length = z3.Reals("mine best low length")
+    inside = (length > 0, mine >= low, mine <= low + length, best >= low, best <= low + length)
+    follows(*inside, goal=z3.And(2 * (mine - best) <= subject * length, 2 * (best - mine) <= subject * length))
+    assert F(subject, 2) * 2 == F(1) - F(-1), "losses 0 and 1 reach both ends"
+    return "the losses' difference has a range of twice the losses', so one event and one Azuma step are enough (z3)"
+
+
+@check(
+    "ours:loss-difference",
+    "thm:pubpri/loss-bound",
+    code=(bounds.loss_difference, laplace_interval),
+    rejects=[
+        scaled(bounds.loss_difference, 0.99),
+        scaled(bounds.loss_difference, 1.01),
+        lambda b, low, high: 2 * b / low + math.log(high / low),
+        lambda b, low, high: 2 * b / low,
+    ],
+)
+def check_loss_difference(subject: Callable[[float, float, float], float] = bounds.loss_difference) -> str:
+    """Two Laplace priors of the box: their losses differ by at most G on any interval in [-B, B] however narrow, also
+    in the log-sum-exp over quantiles; a pair and a narrow interval attain it."""
+    rng = np.random.default_rng(67)
+    for bound, low, high in ((1.0, 0.1, 0.5), (0.05, 0.1, 2.0), (3.0, 1.0, 1.0), (0.2, 0.01, 5.0)):
+        limit = subject(bound, low, high)
+        for _ in range(200):
+            m = int(rng.integers(1, 4))
+            ends = np.sort(rng.uniform(-bound, bound, (m, 2)), axis=1)
+            ends[:, 1] = np.where(rng.random(m) < 0.5, np.minimum(ends[:, 0] + 1e-9, bound), ends[:, 1])
+            losses = []
+            for _ in range(2):
+                theta = rng.choice([-1, 1, rng.uniform(-1, 1)], m) * bound / low
+                phi = rng.choice([1 / low, 1 / high, rng.uniform(1 / high, 1 / low)], m)
+                each = laplace_interval(theta, phi, ends[:, 0], ends[:, 1])[0]
+                losses.append(float(np.log(np.sum(np.exp(each - each.max()))) + each.max()))
+            assert abs(losses[0] - losses[1]) <= limit * (1 + 1e-9) + 1e-9, (bound, low, high)
+        width = bound * 1e-7
+        best = laplace_interval(bound / low, 1 / low, bound - width, bound)[0]
+        worst = max(float(laplace_interval(-bound / low, 1 / s, bound - width, bound)[0]) for s in (low, high))
+        assert math.isclose(worst - float(best), limit, rel_tol=1e-4), (worst - float(best), limit)
+    return "losses of two Laplace priors: G apart at most on every interval, attained on a narrow one, for any m"
+
+
+@check("ours:pubpri-difference", code=bounds.pubpri_difference, rejects=[0.05, 0.02])
+def check_public_difference(share: float = 1.0) -> str:
+    """Seeded fits on six laws against the smaller bound; it is at most a third of thm:pubpri's on each of them."""
+    box: dict[str, Any] = {"quantiles": 2, "data_bound": 1.0, "scale_min": 0.1, "scale_max": 0.5, "beta": 0.2}
+    for density, n in {(density, n) for _, density, n in LAWS.values()}:
+        ours = bounds.pubpri_difference(100 * n, n, total_variation=0.0, **box)
+        theirs = bounds.thm_pubpri(100 * n, n, total_variation=0.0, density_bound=density, **box)
+        assert ours < theirs, (density, n)
+
+    def limit(size: int, n: int, density_bound: float, **known: Any) -> float:
+        return bounds.pubpri_difference(size, n, **known)
+
+    return report_shares("thm:pubpri by differences", worst_fits(limit, share), 0.09)
+
+
+@check(
+    "ours:pubpri-difference",
+    code=(bounds.pubpri_difference, laplace_quantiles),
+    rejects=[
+        lambda *a, **k: bounds.pubpri_difference(*a, **{**k, "total_variation": k["total_variation"] / 2}),
+        lambda *a, **k: bounds.pubpri_difference(*a, **{**k, "data_bound": k["data_bound"] / 2}),
+        lambda *a, **k: bounds.pubpri_difference(*a, **{**k, "scale_max": k["scale_min"]}),
+        lambda *a, **k: bounds.thm_pubpri(*a, density_bound=1.0, **k),
+    ],
+)
+def check_difference_terms(subject: Callable[..., float] = bounds.pubpri_difference) -> str:
+    """Each term by itself: the shift of the law costs 2 G TV and no less, descent D G' sqrt(T), chance G sqrt(2 log/T);
+    the unit of the data does not matter, nor does how close records may lie."""
+    box: dict[str, Any] = {"quantiles": 3, "data_bound": 0.5, "scale_min": 0.2, "scale_max": 4.0, "beta": 0.1}
+    largest = bounds.loss_difference(0.5, 0.2, 4.0)
+    plain, moved = (subject(1000, 10, total_variation=v, **box) for v in (0.0, 0.25))
+    assert math.isclose(moved - plain, largest / 2), "two laws with all losses at the two ends of [-G, G]"
+    unlikely = subject(1000, 10, total_variation=0.0, **{**box, "beta": 1e-9})
+    chance = math.sqrt(2 * math.log(1e9) / 100) - math.sqrt(2 * math.log(10) / 100)
+    assert math.isclose(unlikely - plain, largest * chance)
+    radius, half = math.sqrt(3) * 0.5 / 0.2, math.sqrt(3) * (1 / 0.2 - 1 / 4.0) / 2
+    descent = (radius * 1.0 + half * 4.5) / 10  # D G / sqrt(T) of both parameters, slopes of at most 1 and B + sigma
+    assert math.isclose(plain - largest * math.sqrt(2 * math.log(10) / 100), descent)
+    metres = {**box, "data_bound": 500.0, "scale_min": 200.0, "scale_max": 4000.0}
+    assert math.isclose(subject(1000, 10, total_variation=0.0, **metres), plain)
+    loss, *slopes = laplace_quantiles(np.zeros(3), np.ones(3), np.full(3, 0.1), np.full(3, 0.1 + 1e-12))
+    assert np.isfinite(loss) and np.all(np.abs(slopes[0]) <= 1), "a narrow interval: a large loss, small slopes"
+    return "thm:pubpri by differences: 2 G TV + descent + G sqrt(2 log(1/beta)/T), term by term, in any unit"

@@ -1,0 +1,1 @@
+"""Section 5.3 and its part of Appendix C."""

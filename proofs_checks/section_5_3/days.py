@@ -1,0 +1,196 @@
+"""Days of data: their grids, their budgets, their composition."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from datetime import date
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+import pq
+from pq.core.budget.ledger import BudgetExceededError, Ledger
+from pq.truth.evaluate import log_psi
+from proofs_checks.engine.registry import check
+from proofs_checks.tools.exact import Grid, Law, Points, Prior, Restricted, log_ball, max_loss, mechanism
+
+F = Fraction
+HALF = Fraction(1, 2)
+
+
+def widths(data: Sequence[int], rank: int) -> int:
+    """Length of the optimal interval."""
+    return data[rank] - data[rank - 1]
+
+
+def no_ties(data: Sequence[int]) -> bool:
+    """No value occurs twice."""
+    return len(set(data)) == len(data)
+
+
+@check("text:discretisation-width", rejects=[lambda data: True, lambda data: len(data) > 2, lambda data: False])
+def check_discretisation_width(subject: Callable[[Sequence[int]], bool] = no_ties) -> str:
+    """Data on a grid of step 1: the optimal interval is at least 1 long for every rank only if no value repeats."""
+    for data in ((30, 31, 40), (1, 2, 3, 4), (7, 9), (30, 30, 30), (1, 2, 2, 3), (5, 5)):
+        enough = min(widths(data, rank) for rank in range(1, len(data))) >= 1
+        assert enough == subject(data), data
+    return "the grid bounds the optimal interval from below only without ties: ages (30, 30, 30) have length 0"
+
+
+Follow = Callable[[Fraction, Points], Prior]
+
+
+def after_output(o: Fraction, data: Points) -> Prior:
+    """Tomorrow's prior, from what was released today."""
+    return {HALF: F(1, 1000), 3 + HALF: F(999, 1000)} if o > 2 else {HALF: F(999, 1000), 3 + HALF: F(1, 1000)}
+
+
+def after_data(o: Fraction, data: Points) -> Prior:
+    """Tomorrow's prior, from today's data."""
+    return {HALF: F(1, 1000), 3 + HALF: F(999, 1000)} if data.size > 3 else {HALF: F(999, 1000), 3 + HALF: F(1, 1000)}
+
+
+def two_days(first: Points, second: Points, z: Fraction, follow: Follow) -> dict[tuple[Any, Any], Fraction]:
+    """Law of the medians released on two days; the second prior comes from `follow`."""
+    prior = {HALF: F(1, 1000), 1 + HALF: HALF, 2 + HALF: HALF - F(2, 1000), 3 + HALF: F(1, 1000)}
+    whole = (-math.inf, math.inf)
+    law = {}
+    for o, p in mechanism(Restricted(first, *whole), HALF, prior, z).items():
+        for v, share in mechanism(Restricted(second, *whole), HALF, follow(o, first), z).items():
+            law[o, v] = p * share
+    return law
+
+
+def _losses(pairs: Sequence[tuple[Points, Points]], z: Fraction, follow: Follow) -> Fraction:
+    """Largest ratio of the laws of the first pair against the second and back."""
+    one, two = (two_days(*pair, z, follow) for pair in pairs)
+    return max(max(p / two[k], two[k] / p) for k, p in one.items())
+
+
+@check("text:proxy-losses", rejects=[after_data])
+def check_proxy_privacy(subject: Follow = after_output) -> str:
+    """Learning from released values costs nothing: two days about different people, budget epsilon each (exact)."""
+    z = F(1, 10)  # exp(-epsilon/2)
+    few, more = (Points(tuple(F(v) for v in range(1, n + 1))) for n in (3, 4))
+    today = _losses(((few, few), (more, few)), z, subject)
+    tomorrow = _losses(((few, few), (few, more)), z, subject)
+    assert max(today, tomorrow) <= z**-2, f"{float(max(today, tomorrow)):.0f} > {float(z**-2):.0f}"
+    assert tomorrow > F(9, 10) * z**-2
+    return "two days about different people, the second prior from the first output: exact loss at most epsilon"
+
+
+@check("text:composed-budgets", code=Ledger, rejects=[1, 3])
+def check_composed_days(subject: int = 2) -> str:
+    """The same people on both days: the budgets add up, and all of the sum can be lost (exact)."""
+    z = F(1, 10)
+    few, more = (Points(tuple(F(v) for v in range(1, n + 1))) for n in (3, 4))
+    largest = F(0)
+    for masses in ((F(1, 10**6), 1 - F(1, 10**6)), (1 - F(1, 10**6), F(1, 10**6))):
+        prior = {1 + HALF: masses[0], 2 + HALF: masses[1]}
+        one, two = (mechanism(Restricted(x, -math.inf, math.inf), HALF, prior, z) for x in (few, more))
+        ratio = max(max(one[o] / two[o], two[o] / one[o]) for o in one)
+        largest = max(largest, ratio)
+    spent = log_ball(largest**2) / (-2 * log_ball(z))
+    ledger = Ledger(10)
+    for day in ("first", "second"):
+        ledger.spend(F(3, 10), what=day)
+    assert ledger.spent == subject * F(3, 10), "what the ledger books"
+    assert spent < subject + 1e-9, float(spent)
+    assert spent > subject - 0.01, float(spent)
+    return f"the same people on two days: loss {float(spent):.4f} epsilon for two releases at epsilon each"
+
+
+def optimal_log_psi(x: np.ndarray, q: float, prior: Any) -> float:
+    """log of `exp(-U^(q))`: the prior's mass in the optimal interval."""
+    import pq
+
+    return float(pq.log_psi(x, q, prior))
+
+
+@check(
+    "text:optimal-interval",
+    code=log_psi,
+    rejects=[
+        lambda x, q, prior: pq.log_psi(x, q, prior, 1.0),
+        lambda x, q, prior: pq.log_psi(x, q / 2, prior),
+        lambda x, q, prior: 0.0,
+    ],
+)
+def check_optimal_interval_only(subject: Callable[[np.ndarray, float, Any], float] = optimal_log_psi) -> str:
+    """U^(q) sees the optimal interval and nothing else, and it sees both of its ends."""
+    import pq
+
+    rng = np.random.default_rng(230)
+    for prior in (pq.Laplace(0, 1), pq.Cauchy(1, 2), pq.Uniform(-50, 50)):
+        for n, q in ((1, 0.5), (4, 0.5), (7, 0.29), (7, 0.0), (10, 0.9), (10, 1.0)):
+            rank = math.floor(Fraction(str(q)) * n)
+            x = np.sort(rng.normal(size=n))
+            other, moved = x.copy(), x.copy()
+            other[: max(rank - 1, 0)] -= rng.exponential(size=max(rank - 1, 0))  # all but the ends of the interval
+            other[rank + 1 :] += rng.exponential(size=len(other[rank + 1 :]))
+            moved[max(rank - 1, 0) : rank] -= 0.125
+            moved[rank : rank + 1] += 0.125
+            assert abs(subject(np.sort(other), q, prior) - subject(x, q, prior)) < 1e-12, (n, q)
+            assert subject(np.sort(moved), q, prior) > subject(x, q, prior) + 1e-3, (n, q)
+    return "U^(q) of data sets with one optimal interval agrees under three priors, and changes with its ends"
+
+
+def _fits(days: int, share: Fraction) -> bool:
+    """Whether a ledger of 1 takes so many spends of a share."""
+    ledger = Ledger(1)
+    try:
+        for day in range(days):
+            ledger.spend(share, what=f"day {day}")
+    except BudgetExceededError:
+        return False
+    return True
+
+
+@check("text:low-privacy-regime", code=Ledger, rejects=[lambda days: 2, lambda days: days])
+def check_small_shares(subject: Callable[[int], int] = lambda days: 1) -> str:
+    """A record in T data sets loses more than epsilon if each has 2 epsilon/T or all of it, not at epsilon/T.
+
+    In units of epsilon/T, s = exp(-epsilon/(2T)); the law of one release moves by almost s^-2 with a skewed prior.
+    """
+    s, tiny = F(1, 2), F(1, 10**9)
+    for days in (2, 3, 7):
+        for share, private in ((subject(days), True), (2, False), (days, False)):
+            z = s**share
+            laws: list[Law] = []
+            for data in (Grid(1), Grid(2)):
+                prior: Mapping[Fraction, Fraction] = {HALF: 1 - tiny, F(3, 2): tiny}
+                raw = mechanism(Restricted(data, -math.inf, math.inf), HALF, prior, z)
+                laws.append({(o,): p for o, p in raw.items()})
+            loss = max(max_loss(laws[0], laws[1]), max_loss(laws[1], laws[0])) ** days
+            assert (loss <= s ** (-2 * days)) == private, (days, share)
+            assert _fits(days, F(share, days)) == private, "the ledger's own verdict"
+    return "T releases at epsilon/T compose to epsilon, at 2 epsilon/T they do not: small budgets are left (exact)"
+
+
+@check("text:noiseless", rejects=[1, 3])
+def check_noiseless(subject: int = 0) -> str:
+    """floor(100/(m+1)) records in each of m + 1 intervals: the ends are quantiles i/(m+1) with gap 0."""
+    rng = np.random.default_rng(107)
+    for m in (1, 4, 9, 30):
+        count, ends = 100 // (m + 1), np.sort(rng.normal(size=m + 2))
+        counts = np.full(m + 1, count)
+        counts[0] += subject
+        data = np.sort(np.concatenate([rng.uniform(ends[i], ends[i + 1], counts[i]) for i in range(m + 1)]))
+        for i in range(1, m + 1):
+            rank = math.floor(F(i, m + 1) * len(data))
+            assert int(np.sum(data < ends[i])) == rank, (m, i)
+    return "noiseless synthetic data: the true quantiles i/(m+1) of the law have gap 0 in every sample"
+
+
+@check("text:citibike-days", rejects=[(date(2015, 9, 1), date(2022, 7, 5)), (date(2015, 1, 1), date(2022, 11, 30))])
+def check_days(subject: tuple[date, date] = (date(2015, 9, 1), date(2022, 11, 30))) -> str:
+    """September 2015 to November 2022: 2648 days, 'roughly 2500'; 'around day 1600' is January 2020, the start."""
+    first, last = subject
+    days = (last - first).days + 1
+    assert days == 2648
+    assert abs(days / 2500 - 1) < 0.06
+    lockdown = (date(2020, 3, 22) - first).days + 1
+    assert 1600 < lockdown < 1600 * 1.05, lockdown
+    return f"CitiBike: {days} calendar days for 'roughly 2500'; New York closed on day {lockdown}, 'around day 1600'"

@@ -1,0 +1,152 @@
+"""What the text reads off the sequential figures, against stored tables."""
+
+from __future__ import annotations
+
+import csv
+import itertools
+import math
+from collections.abc import Callable
+from functools import cache
+
+import numpy as np
+
+from proofs_checks.engine.registry import check
+from proofs_checks.tools.tables import RESULTS
+
+Curve = dict[float, tuple[float, float]]  # mean and standard error of a method, by budget or by first day of a block
+
+
+def _curve(table: str, data: str, method: str, along: str, column: str = "max_gap") -> Curve:
+    with (RESULTS / "sequential" / f"{table}.csv").open(encoding="utf-8") as file:
+        rows = [row for row in csv.DictReader(file) if (row["data"], row["method"], row["m"]) == (data, method, "9")]
+    kept = [row for row in rows if (int(row["day_block"]) >= 0) == (along == "first_day")]
+    assert kept, (data, method)
+    return {float(row[along]): (float(row[column]), float(row[f"{column}_error"])) for row in kept}
+
+
+@cache
+def over_time(data: str, method: str) -> Curve:
+    """Error in each of the hundred stretches of days of `fig:timeplots`."""
+    return _curve("timeplots", data, method, "first_day")
+
+
+def ahead(worse: Curve, better: Curve) -> tuple[list[float], list[float]]:
+    """Where one curve lies below another by three standard errors, and where it lies as much above."""
+    scores = {x: (worse[x][0] - better[x][0]) / (math.hypot(worse[x][1], better[x][1]) + 1e-12) for x in better}
+    return [x for x, z in scores.items() if z > 3], [x for x, z in scores.items() if z < -3]
+
+
+@check(
+    "fig:timeplots",
+    rejects=[("prev_plain", "prox", "prev_plain"), ("prev", "cauchy", "prev_plain"), ("prev", "prox", "prev")],
+)
+def check_over_time(subject: tuple[str, str, str] = ("prev", "prox", "prev_plain")) -> str:
+    """fig:timeplots, CitiBike: robust versions almost always better, above all PubPrev's; plain PubPrev is no better
+    than Uniform after the break; non-private learning is better than all."""
+    city, (prev, prox, plain) = "citibike", subject
+    below = []
+    for robust, other in ((prev, "prev_plain"), (prox, "prox_plain")):
+        one, two = over_time(city, robust), over_time(city, other)
+        assert len(ahead(one, two)[0]) <= 1, robust
+        below.append(sum(one[day][0] < two[day][0] for day in one))
+    assert below[0] >= 90 and below[1] >= 70, below
+    uniform, after = over_time(city, "uniform"), [day for day in over_time(city, plain) if day >= 1600]
+    difference = float(np.mean([over_time(city, plain)[day][0] - uniform[day][0] for day in after]))
+    assert difference > 0, difference
+    for data, method in itertools.product((city, "synthetic"), (prev, prox)):
+        assert len(ahead(over_time(data, method), over_time(data, "open"))[0]) >= 90, (data, method)
+    return (
+        f"CitiBike: robust PubPrev ahead of plain in {below[0]} of 100 stretches, PubProx in {below[1]}; "
+        f"after day 1600 plain PubPrev less Uniform is {difference:.0f}"
+    )
+
+
+@cache
+def by_budget(data: str, method: str, column: str = "max_gap") -> Curve:
+    """Error over all days, by epsilon, with nine quantiles."""
+    return _curve(
+        "worldnews-logepsplots" if data == "worldnews" else "online-logepsplots", data, method, "epsilon", column
+    )
+
+
+@check("text:mixing-improves", rejects=[lambda method: method, lambda method: "uniform"])
+def check_mixing(subject: Callable[[str], str] = lambda method: f"{method}_plain") -> str:
+    """'Mixing nearly always improves performance for these methods': on Synthetic PubPrev's, not PubProx's."""
+    data = "synthetic_noisy"
+    better, worse = ahead(by_budget(data, subject("prev")), by_budget(data, "prev"))
+    assert len(better) >= 8 and not worse, (better, worse)
+    plain, mixed = by_budget(data, subject("prox")), by_budget(data, "prox")
+    lower = [epsilon for epsilon in mixed if epsilon <= 0.1 and plain[epsilon][0] < mixed[epsilon][0]]
+    assert len(lower) == 9, lower
+    return "Synthetic: mixing helps PubPrev at eight budgets or more; PubProx without it is ahead at all nine up to 0.1"
+
+
+@check("text:dpftrl-noisy", rejects=["uniform"])
+def check_stationary(subject: str = "dp") -> str:
+    """'DP-FTRL is too noisy to learn, except with a lot of stationary data': our table of 100,000 synthetic days."""
+    learner, static = over_time("synthetic", subject), over_time("synthetic", "cauchy")
+    differences = {day: mean - static[day][0] for day, (mean, _) in learner.items()}
+    early = [value for day, value in differences.items() if day < 10_000]
+    late = [value for day, value in differences.items() if day >= 90_000]
+    assert np.mean(early) > 3, np.mean(early)
+    assert np.mean(late) < -3, np.mean(late)
+    return (
+        f"100,000 days: DP-FTRL less static Cauchy {np.mean(early):.1f} records early, {np.mean(late):.1f} at the end"
+    )
+
+
+SEQUENCES = "synthetic_noisy", "citibike"
+
+
+@check("fig:online-logepsplots", rejects=["prev", "cauchy", "dp"])
+def check_by_budget(subject: str = "prox") -> str:
+    """fig:online-logepsplots: PubProx is the best private method at budgets to 0.1, and never worse than PubPrev."""
+    for data in SEQUENCES:
+        others = ["uniform", "cauchy", "prev", "dp"] + ["half_cauchy"] * (data == "citibike")
+        for other in others:
+            better, worse = ahead(by_budget(data, other), by_budget(data, subject))
+            assert set(better) >= {epsilon for epsilon in by_budget(data, other) if epsilon <= 0.1}, (data, other)
+            assert not [epsilon for epsilon in worse if epsilon < 0.3], (data, other)
+        assert not ahead(by_budget(data, "prev"), by_budget(data, subject))[1]
+    least = [1 - by_budget(data, subject)[0.001][0] / by_budget(data, "uniform")[0.001][0] for data in SEQUENCES]
+    return "PubProx ahead of all up to epsilon 0.1; at 0.001 below Uniform by {:.0%} and {:.0%}".format(*least)
+
+
+@check("text:improve-on-uniform", rejects=[("uniform",), ("prev", "dp"), ("open", "dp")])
+def check_improvement(subject: tuple[str, ...] = ("prev", "prox")) -> str:
+    """'All except perhaps Synthetic demonstrate significant improvement over Uniform, especially at small epsilon'."""
+    gains: dict[str, float] = {}
+    for data in ("citibike", "worldnews"):
+        for method in subject:
+            uniform, ours = by_budget(data, "uniform"), by_budget(data, method)
+            assert set(ahead(uniform, ours)[0]) >= {epsilon for epsilon in ours if epsilon <= 0.1}, (data, method)
+            share = {epsilon: 1 - ours[epsilon][0] / uniform[epsilon][0] for epsilon in ours}
+            assert share[0.001] > 0.25 > 0.1 > share[10.0], (data, method)
+            gains[f"{data} {method}"] = share[0.001]
+    return "below Uniform at epsilon 0.001: " + ", ".join(f"{name} {gain:.0%}" for name, gain in gains.items())
+
+
+@check("text:heavy-tails-strong", rejects=["prev_plain", "dp", "uniform"])
+def check_heavy_tails(subject: str = "cauchy") -> str:
+    """'The strength of the Cauchy and half-Cauchy priors as unbounded substitutes for the Uniform': never behind it."""
+    wins = {}
+    for data in ("synthetic_noisy", "citibike", "worldnews"):
+        better, worse = ahead(by_budget(data, "uniform"), by_budget(data, subject))
+        assert set(better) >= {epsilon for epsilon in by_budget(data, subject) if epsilon <= 0.3}, data
+        assert not worse, (data, worse)
+        wins[data] = len(better)
+    assert not ahead(by_budget("citibike", "uniform"), by_budget("citibike", "half_cauchy"))[1]
+    return "static Cauchy ahead of Uniform at " + ", ".join(f"{n} of 15 budgets ({d})" for d, n in wins.items())
+
+
+@check("fig:worldnews-logepsplots", rejects=["prev", "cauchy"])
+def check_headlines(subject: str = "prox") -> str:
+    """fig:worldnews-logepsplots, on weekly headlines: PubProx is best in the median, and in the mean too."""
+    for column in ("max_gap", "median_gap"):
+        for other in ("uniform", "cauchy", "prev"):
+            better, worse = ahead(by_budget("worldnews", other, column), by_budget("worldnews", subject, column))
+            assert set(better) >= {e for e in by_budget("worldnews", other) if e <= 0.1}, (column, other)
+            assert not [e for e in worse if e < 1], (column, other)
+    return (
+        "weekly headlines: PubProx ahead of Uniform, Cauchy and PubPrev up to epsilon 0.1, in the mean as in the median"
+    )

@@ -1,0 +1,216 @@
+"""Learning from private days: privacy of the runs, step sizes, descent."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import mpmath
+import numpy as np
+import sympy
+import z3
+
+from pq import bounds
+from pq.learners import OGD
+from pq.losses import laplace_interval
+from proofs_checks.engine.registry import check
+from proofs_checks.tools.gaussian import corrected_multiplier, exact_delta, printed_multiplier
+from proofs_checks.tools.laplace import stable_float
+from proofs_checks.tools.runs import CENTRES, run_arguments
+from proofs_checks.tools.solver import follows
+
+F = Fraction
+TWO = Fraction(2)
+
+
+def printed_runs(epsilon: Any, delta: Any) -> Any:
+    """The printed sigma at (eps'/2, delta'/2), for a sensitivity of twice the Lipschitz constant."""
+    return printed_multiplier(epsilon / 2, delta / 2)
+
+
+def _one_lipschitz(epsilon: Any, delta: Any) -> Any:
+    """The noise in the printed regret: sensitivity of one Lipschitz constant."""
+    return printed_runs(epsilon, delta) / 2
+
+
+def both_runs(epsilon: Any, delta: Any) -> Any:
+    """Corrected noise of each run, over its sensitivity (twice the Lipschitz constant) and sqrt(nodes)."""
+    return corrected_multiplier(epsilon / 2, delta / 2)
+
+
+@check("thm:sequential/privacy", rejects=[printed_runs, _one_lipschitz])
+def check_sequential_privacy(subject: Callable[[Any, Any], Any] = both_runs) -> str:
+    """Two Gaussian runs make one: exact delta of thm:sequential for data sets that move both gradients all they can."""
+    with mpmath.workdps(60):
+        delta = mpmath.mpf("1e-6")
+        for epsilon in (0.1, 1, 10, 29, 50, 58, 200):
+            exact = exact_delta(mpmath.mpf(epsilon), subject(mpmath.mpf(epsilon), delta) / mpmath.sqrt(2))
+            assert exact <= delta, (epsilon, mpmath.nstr(exact, 4))
+        far = exact_delta(mpmath.mpf(50), printed_runs(mpmath.mpf(50), delta) / mpmath.sqrt(2))
+        half = exact_delta(mpmath.mpf(1), printed_runs(mpmath.mpf(1), delta) / 2 / mpmath.sqrt(2))
+        assert min(far, half) > delta
+    return (
+        f"thm:sequential at delta' = 1e-6: exact delta {mpmath.nstr(far, 3)} at eps' = 50 with the printed sigma; "
+        f"{mpmath.nstr(half, 3)} at eps' = 1 if its noise is that of the printed regret, one Lipschitz constant"
+    )
+
+
+@check("ours:joint-runs", "thm:sequential/privacy", rejects=[F(4), F(5, 2)])
+def check_joint_runs(subject: Fraction = TWO) -> str:
+    """Ours: the printed sigma of both runs is (eps', delta')-private together for eps' <= 2 log(2/delta')."""
+    # each run has multiplier sqrt(2 L)/(eps'/2), L = log(2/delta'); together sqrt(2) sqrt(2 L)/eps': r^2 = 2 above
+    r, s, eps = z3.Reals("r s eps")
+    reach = z3.RealVal(str(subject))
+    follows(r > 0, r * r == 2, s > 0, eps > 0, eps <= reach * s * s, goal=8 * s * s - eps >= 4 * r * s * s)
+    with mpmath.workdps(60):
+        for delta in ("0.5", "1e-3", "1e-12"):
+            odds = mpmath.log(2 / mpmath.mpf(delta))
+            for share in ("0.1", "0.5", "1"):
+                epsilon = 2 * odds * mpmath.mpf(share)
+                joint = printed_runs(epsilon, mpmath.mpf(delta)) / mpmath.sqrt(2)
+                assert exact_delta(epsilon, joint) <= mpmath.mpf(delta) / 2, (delta, share)
+    return "two runs with the printed sigma and sensitivity 2L: private together for eps' <= 2 log(2/delta') (z3)"
+
+
+def _slower(steps: int, **named: Any) -> float:
+    """An average regret that does not fall like 1/sqrt(T)."""
+    return bounds.thm_sequential(steps, **named) * steps**0.25
+
+
+def _slightly_slower(steps: int, **named: Any) -> float:
+    return bounds.thm_sequential(steps, **named) * steps**0.02
+
+
+def _faster(steps: int, **named: Any) -> float:
+    return bounds.thm_sequential(steps, **named) / steps**0.04
+
+
+@check("thm:sequential/average", code=bounds.thm_sequential, rejects=[_slower, _slightly_slower, _faster])
+def check_average_rate(subject: Callable[..., float] = bounds.thm_sequential) -> str:
+    """The average regret of thm:sequential falls like 1/sqrt(T) times at most (log T)^(3/2), printed and corrected."""
+    common: dict[str, Any] = {"quantiles": 3, "features": 4, "feature_bound": 1.0, "weight_bound": 1.0}
+    common |= {"data_bound": 1.0, "scale_min": 0.1, "scale_max": 1.0, "epsilon": 1.0, "delta": 1e-6, "beta": 0.05}
+    for version in ("corrected", "paper"):
+        scaled = {k: subject(10**k, version=version, **common) / 10**k * 10 ** (k / 2) for k in range(2, 31)}
+        for k in range(2, 30):
+            assert scaled[k] <= scaled[k + 1], (version, k)
+        for k in (2, 3, 5, 10, 15):  # over doublings of log T, as the levels of the tree are whole numbers
+            assert scaled[2 * k] / scaled[k] <= 2**1.5, (version, k)
+    return "average regret of sequential learning: 1/sqrt(T) times (log T)^(3/2) at most, T = 10^2..10^30"
+
+
+@check("text:two-step-sizes", rejects=[lambda a, b, c, d: a * c + b * d + a * d, lambda a, b, c, d: 2 * b * d])
+def check_two_steps(subject: Callable[..., Any] = lambda a, b, c, d: a * c + b * d) -> str:
+    """min over one step of (A1+A2)/eta + eta (D1+D2) is at least 2 sqrt(A1 D1) + 2 sqrt(A2 D2) with two steps."""
+    a, b, c, d = z3.Reals("a b c d")  # square roots of A1, A2, D1, D2
+    positive = (a > 0, b > 0, c > 0, d > 0)
+    follows(*positive, goal=(a * a + b * b) * (c * c + d * d) >= subject(a, b, c, d) * subject(a, b, c, d))
+    assert subject(1.0, 100.0, 100.0, 1.0) == 200.0
+    assert math.sqrt((1 + 100**2) * (100**2 + 1)) > 50 * 200.0
+    return "separate step sizes never lose to a common one (z3, Cauchy and Schwarz) and can gain any factor"
+
+
+@check("thm:sequential/main-text", rejects=[lambda logs, budget: math.sqrt(logs) / budget])
+def check_large_budgets(
+    subject: Callable[[float, float], float] = lambda logs, budget: 1 + math.sqrt(logs) / budget,
+) -> str:
+    """Main-text regret of sequential learning, T = d = m = 1: no budget makes up for a first prior without data."""
+    regret = 1.0  # Laplace of scale 1 at 0 against one at 1, on (1, 2]: the masses differ by a factor e
+    for logs in (10.0, 1e4, 1e12):  # log(2/delta'), with the largest budget that the theorem on DP-FTRL allows
+        bound = (1 + 1) / 1 * math.sqrt(subject(logs, 4 * logs))  # (d^(3/4) + sigma_max)/sigma_min, m = T = 1
+        assert regret <= bound, f"log(2/delta') = {logs:g}: regret {regret}, bound {bound:.3g}"
+    return "one step, eps' = 4 log(2/delta'): regret 1, and the printed bound tends to 0; a 1 beside the noise keeps it"
+
+
+@check("text:online-descent", code=(OGD, laplace_interval), rejects=[0.05, 5.0])
+def check_online_descent(subject: float = 1.0) -> str:
+    """Gradient descent on the true losses competes with the best linear map and scale: regret <= D G sqrt(T)."""
+    steps, largest = 400, 0.0
+    reach, slope = math.sqrt(2 * 2.0**2), math.sqrt(2.0)  # maps in [-2, 2]^2, features +-1
+    half, steep = 0.75, 2.5 + 2.0  # phi in [1/2, 2] from its middle, |d phi| <= R + sigma_max
+    bound = (reach * slope + half * steep) * math.sqrt(steps)
+    for number, (name, centre_of) in enumerate(CENTRES.items()):
+        rng = np.random.default_rng([149, number])
+        features = rng.choice([-1.0, 1.0], (steps, 2))
+        centre = centre_of(rng, features)
+        sizes = np.array([reach / slope, reach / slope, half / steep]) / math.sqrt(steps)
+        learner, total = OGD([0.0, 0.0, 1.25], step=sizes, lower=[-2, -2, 0.5], upper=[2, 2, 2]), 0.0
+        for f, c in zip(features, centre, strict=True):
+            *maps, phi = learner.point
+            loss, grad, grad_phi = laplace_interval(float(maps @ f), phi, c - 0.05, c + 0.05)
+            total += float(loss)
+            learner.update([*(grad * f), grad_phi])
+        best = min(
+            float(np.sum(laplace_interval(features @ np.array([a, b]) * p, p, centre - 0.05, centre + 0.05)[0]))
+            for a in np.linspace(-1, 1, 9)
+            for b in np.linspace(-1, 1, 9)
+            for p in (0.5, 1.0, 2.0)
+        )
+        assert total - best <= subject * bound, (name, total - best, bound)
+        largest = max(largest, (total - best) / bound)
+    assert largest > 0.1 * subject, "the bound says nothing"
+    return f"descent on the true Laplace losses, five sequences: regret at most {largest:.2f} of (D G + D' G') sqrt(T)"
+
+
+@check("text:learning-leaks", rejects=[-1, 2])
+def check_update_tells(subject: int = 1) -> str:
+    """One step of online learning on U tells (1, 2) from (-2, -1): the derivatives in theta are -1 and 1."""
+    theta = sympy.symbols("theta", real=True)
+    right = -sympy.log((sympy.exp(theta - 1) - sympy.exp(theta - 2)) / 2)  # theta <= 1, scale 1
+    left = -sympy.log((sympy.exp(-1 - theta) - sympy.exp(-2 - theta)) / 2)  # theta >= -1
+    slopes = [sympy.simplify(sympy.diff(sympy.expand_log(u, force=True), theta)) for u in (right, left)]
+    assert slopes == [-subject, subject], slopes
+    return "after one step from 0 the location is +eta or -eta: it says which of two data sets there was"
+
+
+@check("thm:sequential/parameter-box", rejects=[lambda true, box: abs(true - box) < 1e-9, lambda true, box: true < box])
+def check_parameter_box(subject: Callable[[float, float], bool] = lambda true, box: true >= box) -> str:
+    """Regret against the box of (v, phi) is at least that against (w, sigma), and not equal: the box holds more.
+
+    d = 1, f = 1/2, B = 1, sigma in [1/2, 1], optimal interval (0.99, 1.01]: locations w f reach 1/2, v f/phi reaches 1.
+    """
+    true = min(
+        stable_float(w / 2 / s, 1 / s, 0.99, 1.01) for w in np.linspace(-1, 1, 41) for s in np.linspace(0.5, 1, 21)
+    )
+    box = min(stable_float(v / 2, f, 0.99, 1.01) for v in np.linspace(-2, 2, 41) for f in np.linspace(1, 2, 21))
+    assert subject(true, box), (true, box)
+    assert true > box + 0.3, (true, box)
+    return f"best loss over (w, sigma) {true:.3f}, over the box of (v, phi) {box:.3f}: '=' in the proof must be '<='"
+
+
+def two_runs(steps: int, m: int, d: int, box: dict[str, float], budget: tuple[float, float], beta: float) -> float:
+    """Corrected: the sum of both runs of DP-FTRL, each at half of everything that is spent, its failures too."""
+    return sum(bounds.thm_dpftrl(steps, **known) for known in run_arguments(steps, m, d, box, budget, beta))
+
+
+def _whole_beta(steps: int, m: int, d: int, box: Any, budget: Any, beta: float) -> float:
+    return two_runs(steps, m, d, box, budget, 2 * beta)
+
+
+def _whole_budget(steps: int, m: int, d: int, box: Any, budget: Any, beta: float) -> float:
+    return two_runs(steps, m, d, box, (2 * budget[0], 2 * budget[1]), beta)
+
+
+@check(
+    "thm:sequential",
+    "thm:pubpri/probability",
+    "thm:sequential/budgets",
+    code=(bounds.thm_sequential, bounds.thm_dpftrl, bounds.dpftrl_noise),
+    rejects=[
+        _whole_beta,
+        _whole_budget,
+        lambda *case: 0.99 * two_runs(*case),
+        lambda steps, m, d, box, *rest: two_runs(steps, m, 1, box, *rest),
+    ],
+)
+def check_sum_of_runs(subject: Callable[..., float] = two_runs) -> str:
+    """thm:sequential is the sum of thm:dpftrl for the weights and for the scales, each at half of epsilon, delta and
+    beta, with sensitivity twice the slope."""
+    box = {"feature_bound": 2.0, "weight_bound": 0.7, "data_bound": 3.0, "scale_min": 0.2, "scale_max": 1.5}
+    for steps, m, d, epsilon in ((1, 1, 1, 1.0), (100, 3, 4, 0.5), (10**6, 9, 20, 8.0)):
+        whole = bounds.thm_sequential(steps, quantiles=m, features=d, epsilon=epsilon, delta=1e-6, beta=0.1, **box)
+        parts = subject(steps, m, d, box, (epsilon, 1e-6), 0.1)
+        assert math.isclose(whole, parts, rel_tol=1e-9), (steps, m, d, whole, parts)
+    return "thm:sequential: two runs of thm:dpftrl at half of the budget and of the failure probability each"

@@ -1,0 +1,305 @@
+"""thm:sequential: dimension, noise, ranges and the simplified form."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from fractions import Fraction
+from functools import partial
+from typing import Any
+
+import mpmath
+import numpy as np
+import sympy
+from flint import arb
+
+from pq import bounds
+from proofs_checks.engine.registry import check
+from proofs_checks.section_5_1.laplace_slopes import phi_derivative
+from proofs_checks.tools.broken import printed, scaled
+from proofs_checks.tools.exact import ball
+from proofs_checks.tools.gaussian import corrected_multiplier, exact_delta, log_of
+from proofs_checks.tools.laplace import mpf_of
+from proofs_checks.tools.runs import prefix_nodes
+
+F = Fraction
+HALF = Fraction(1, 2)
+
+
+def first_step_regret(features: int, feature_bound: float, weight_bound: float, scale: float) -> float:
+    """Exact regret after one step from weights 0: all features F, data at distance d B F, one scale."""
+    reach, half = features * weight_bound * feature_bound / scale, 0.01
+    return reach - math.log(math.sinh(half) / -math.expm1(-half))
+
+
+_ONE_STEP: tuple[dict[str, Any], ...] = (
+    {"features": 6000, "feature_bound": 100.0, "weight_bound": 1.0, "scale": 0.01, "epsilon": 1.0, "beta": 0.1},
+    {"features": 400, "feature_bound": 100.0, "weight_bound": 1.0, "scale": 0.01, "epsilon": 8.0, "beta": 0.5},
+    {"features": 1, "feature_bound": 1.0, "weight_bound": 1.0, "scale": 1.0, "epsilon": 1.0, "beta": 0.5},
+)
+
+
+def _sequential(subject: Callable[..., float], case: dict[str, Any], **more: Any) -> float:
+    scale, d = case["scale"], case["features"]
+    return subject(
+        1,
+        quantiles=1,
+        features=d,
+        feature_bound=case["feature_bound"],
+        weight_bound=case["weight_bound"],
+        data_bound=2 * d * case["weight_bound"] * case["feature_bound"],
+        scale_min=scale,
+        scale_max=scale,
+        epsilon=case["epsilon"],
+        delta=1e-6,
+        beta=case["beta"],
+        **more,
+    )
+
+
+@check(
+    "thm:sequential",
+    "thm:sequential/dimension",
+    code=bounds.thm_sequential,
+    rejects=[printed(bounds.thm_sequential), scaled(bounds.thm_sequential, 0.5)],
+)
+def check_sequential_dimension(subject: Callable[..., float] = bounds.thm_sequential) -> str:
+    """T = 1: no noise enters, the regret is exact, and it grows with d where the printed bound has d^(3/4)."""
+    for case in _ONE_STEP:
+        regret = first_step_regret(case["features"], case["feature_bound"], case["weight_bound"], case["scale"])
+        bound = _sequential(subject, case)
+        assert regret <= bound, f"d={case['features']}: regret {regret:.6g} > bound {bound:.6g}"
+    case = _ONE_STEP[0]
+    regret = first_step_regret(case["features"], case["feature_bound"], case["weight_bound"], case["scale"])
+    paper = _sequential(bounds.thm_sequential, case, version="paper")
+    return f"printed bound false at T=1, d=6000, eps'=1: regret {regret:.4g} > {paper:.4g}"
+
+
+def balanced(a: Any, b: Any) -> Any:
+    """min over eta of a/eta + eta b."""
+    return 2 * sympy.sqrt(a * b)
+
+
+@check("thm:sequential", "thm:sequential/dimension", rejects=[1, 3])
+def check_dimension_power(subject: int = 2) -> str:
+    """2 sqrt(A D) of the printed A and D has d^(subject/2) before the noise: sqrt(m) d, not sqrt(m d)."""
+    b, f, s, m, d, t, k, y = sympy.symbols("B F s m d T k Y", positive=True)
+    value = balanced(2 * b**2 * m * d / s**2, k * t * f**2 * d * y)
+    wanted = 2 * b * f / s * sympy.sqrt(2 * m * d**subject * k * t * y)
+    assert sympy.simplify(value - wanted) == 0
+    # With the noise Y ~ sqrt(m d) the regret has d^(5/4); the printed d^(3/4) comes from this lost sqrt(d).
+    return "A = 2B^2 m d/sigma^2 and D = k T F^2 d Y give d sqrt(m Y): the printed sqrt(md) loses sqrt(d), so d^(5/4)"
+
+
+def noise_term(p: int, log_term: float) -> float:
+    """Corrected noise of one run over eps and sqrt(2 log(2/delta')): width plus deviation, times twice the bound."""
+    return 2 * (math.sqrt(p) + math.sqrt(2 * log_term))
+
+
+@check(
+    "thm:sequential",
+    "thm:sequential/noise-term",
+    rejects=[
+        lambda p, log_term: math.sqrt(p * log_term),
+        lambda p, log_term: math.sqrt(p) + math.sqrt(2 * log_term),
+        lambda p, log_term: 2 * math.sqrt(p),
+    ],
+)
+def check_noise_term(subject: Callable[[int, float], float] = noise_term) -> str:
+    """thm:dpftrl gives 2 (sqrt(p) + sqrt(2 log(T/b))) since signs can flip, for the printed sqrt(p log(T/b))."""
+    for p in (1, 2, 10, 100):
+        for log_term in (0.1, 1.0, 5.0, 20.0):
+            radius = mpmath.mpf(subject(p, log_term)) / 2  # a gradient and its opposite are twice the bound apart
+            tail = mpmath.gammainc(mpmath.mpf(p) / 2, radius**2 / 2, mpmath.inf, regularized=True)
+            assert tail <= mpmath.exp(-log_term), (p, log_term, "the noise is longer with a larger probability")
+    return f"noise term at md = 1, log(T/b) = 1: {noise_term(1, 1.0):.2f} by thm:dpftrl with sensitivity 2L, printed 1"
+
+
+@check(
+    "thm:sequential",
+    "thm:sequential/data-range",
+    rejects=[lambda b, r, s: b + s, lambda b, r, s: 0.99 * (r + s), lambda b, r, s: 1.01 * (r + s)],
+)
+def check_data_range(subject: Callable[[float, float, float], float] = lambda b, r, s: r + s) -> str:
+    """The gradient in phi grows with the range R of the data, which the printed regret (B only) does not hold."""
+    for weight_bound, radius, scale in ((1.0, 100.0, 1.0), (50.0, 2.0, 0.1)):
+        with mpmath.workdps(30):  # location at the right end of an optimal interval at R
+            slope = float(abs(phi_derivative(1, mpmath.mpf(radius) * (1 - mpmath.mpf(10) ** -9), radius, 1 / scale)))
+        assert slope <= subject(weight_bound, radius, scale) * (1 + 1e-6), (weight_bound, radius)
+        assert slope >= subject(weight_bound, radius, scale) * (1 - 1e-6), "more than is needed"
+    return "data in [-R, R]: |dU/dphi| reaches R + sigma_max (R = 100, B = 1: 101), so R must stand in the regret"
+
+
+@check(
+    "thm:sequential",
+    "thm:sequential/step-sizes",
+    code=(bounds.thm_sequential, bounds.sequential_step_sizes),
+    rejects=[scaled(bounds.thm_sequential, 0.05), scaled(bounds.thm_sequential, 0.02)],
+)
+def check_sequential_run(subject: Callable[..., float] = bounds.thm_sequential) -> str:
+    """DP-FTRL with the corrected noise and steps on linear data, T = 200, d = 2: regret below the bound, 10 seeds."""
+    from pq.losses import laplace_interval
+
+    common: dict[str, Any] = {
+        "quantiles": 1,
+        "features": 2,
+        "feature_bound": 1.0,
+        "weight_bound": 1.0,
+        "data_bound": 2.5,
+    }
+    common |= {"scale_min": 0.5, "scale_max": 2.0, "epsilon": 8.0, "delta": 1e-3, "beta": 1e-3}
+    steps, worst = 200, 0.0
+    sizes = bounds.sequential_step_sizes(steps, **common)
+    noise = bounds.dpftrl_noise(steps, 4.0, 5e-4)
+    bound = subject(steps, **common)
+    for seed in range(10):
+        rng = np.random.default_rng([59, seed])
+        truth = rng.uniform(-1, 1, 2)
+        features = rng.choice([-1.0, 1.0], (steps, 2))
+        centre = features @ truth + rng.normal(0, 0.05, steps)
+        nodes: dict[tuple[int, int], np.ndarray] = {}
+        total, losses = np.zeros(3), np.empty(steps)
+        stds = noise * np.array([2 * math.sqrt(2), 2 * math.sqrt(2), 2 * (2.5 + 2.0)])
+        for t in range(steps):
+            seen = total.copy()
+            for block in prefix_nodes(t):
+                seen += nodes.setdefault(block, rng.normal(0, stds))
+            weights = np.clip(-sizes.location * seen[:2], -2, 2)
+            phi = float(np.clip(1.25 - sizes.inverse_scale * seen[2], 0.5, 2.0))
+            loss, slope, slope_phi = laplace_interval(weights @ features[t], phi, centre[t] - 0.05, centre[t] + 0.05)
+            losses[t] = loss
+            total += (*(slope * features[t]), slope_phi)
+        best = min(
+            float(np.sum(laplace_interval(features @ truth * f, f, centre - 0.05, centre + 0.05)[0]))
+            for f in (0.5, 1.0, 2.0)
+        )
+        worst = max(worst, (losses.sum() - best) / bound)
+        assert losses.sum() - best <= bound, (seed, losses.sum() - best, bound)
+    return f"sequential DP-FTRL, 10 seeded runs: regret at most {worst:.2f} of the corrected bound"
+
+
+def simplified(steps: int, d: int, beta: float, *, keep_one: bool = True) -> float:
+    """The simplified regret for B = F = sigma = m = eps' = 1, delta' = 1e-6, with the corrected power of d."""
+    noise = 2 * math.sqrt(2 * d * math.log(steps / beta) * math.log(2e6))
+    levels = steps.bit_length()
+    lead = math.sqrt(2 * levels * steps * (noise + (1 if keep_one else 0)))
+    return 2 * (d + 2) * lead
+
+
+@check("thm:sequential/simplified", rejects=[partial(simplified, keep_one=False)])
+def check_dropped_one(subject: Callable[[int, int, float], float] = simplified) -> str:
+    """1 + (2/eps') Q is not at most (2/eps') Q: at T = 1, beta' near 1, the bound vanishes and the regret does not."""
+    for d in (1, 3):
+        for beta in (0.5, 0.999, 0.9999999):
+            assert first_step_regret(d, 1.0, 1.0, 1.0) <= subject(1, d, beta), (d, beta)
+    shown = 4 * 3 * math.sqrt(math.sqrt(2 * math.log(1 / 0.9999999) * math.log(2e6)))
+    return f"'for small eps' the 1 is dropped: T=1, d=1, beta'=0.9999999 has regret 0.99 > {shown:.2f}"
+
+
+@check("thm:sequential/gradient-norms", rejects=[0.5, 2.0])
+def check_gradient_norms(subject: float = 1.0) -> str:
+    """Squared gradient norms of log-sum-exp: |f|^2 sum p_j^2 <= F^2 d, as the squares of a law add to at most 1."""
+    rng = np.random.default_rng(67)
+    for _ in range(300):
+        m, d = int(rng.integers(1, 6)), int(rng.integers(1, 6))
+        law = [F(int(v), 40) for v in rng.multinomial(40, rng.dirichlet(np.full(m, 0.3)))]
+        features = [F(int(v), 10) for v in rng.integers(-10, 11, d)]
+        total = sum(p * p for p in law) * sum(f * f for f in features)
+        assert total <= F(subject) * d
+    assert subject <= 1, "attained by a law on one quantile and features at their bound"
+    return "sum_j |grad_j|^2 <= F^2 d: 300 exact cases, attained"
+
+
+def last_line(b: float, f: float, scale: float) -> float:
+    """Corrected last line over sqrt(m d k T Y)/sigma_min: the root of 2 is kept."""
+    return 2 * math.sqrt(2) * (b * (f + 1) + scale)
+
+
+@check(
+    "thm:sequential/last-line",
+    rejects=[lambda b, f, scale: 2 * (b * (f + 1) + scale), lambda b, f, scale: 0.99 * last_line(b, f, scale)],
+)
+def check_last_line(subject: Callable[[float, float, float], float] = last_line) -> str:
+    """The last printed line drops a factor sqrt(2): 2 BF sqrt(2) + 2 (B + s) sqrt(2) <= 2 (B(F+1) + s) is false."""
+    for b, f, scale in ((1.0, 1.0, 1.0), (1e-3, 10.0, 5.0), (3.0, 0.1, 0.0)):
+        before = 2 * math.sqrt(2) * b * f + 2 * math.sqrt(2) * (b + scale)
+        assert before <= subject(b, f, scale) * (1 + 1e-12), (b, f, scale)
+    return "the last step of the regret loses a factor sqrt(2) (B = F = sigma_max = m = d = 1: 8.49 > 6)"
+
+
+@check("thm:sequential/budgets", "thm:sequential/step-sizes", rejects=[(F(1), F(1)), (F(1, 4), F(1, 4))])
+def check_budgets(subject: tuple[Fraction, Fraction] = (F(1, 2), F(1, 2))) -> str:
+    """Two runs at (eps'/2, delta'/2) compose to (eps', delta'); 2/eps' in the regret counts the halves once."""
+    shares = subject
+    assert sum(shares) == 1, "the runs do not compose to the whole budget"
+    for epsilon in (F(1), F(1, 3)):
+        one, two = (1 / corrected_multiplier(mpf_of(epsilon * s), mpf_of(s) * 1e-6) ** 2 for s in shares)
+        assert exact_delta(mpf_of(epsilon), 1 / mpmath.sqrt(one + two)) <= 1e-6, "both runs together, on the curve"
+    # The printed 4 + (8/eps') X is 2^2 (1 + (2/eps') X); the step sizes need 1/(1 + X/eps_1'), not eps_1'/(1 + X).
+    x = F(10)
+    assert 1 / (1 + x / F(1, 10)) != F(1, 10) / (1 + x)
+    return "budgets add up, halved once; the printed step sizes put eps' over 1 + X where 1/(1 + X/eps') is meant"
+
+
+def one_step_regret(reach: Fraction, half: Fraction) -> arb:
+    """Regret of one step from zero weights: data at a distance of `reach` scales, an interval of 2 `half` scales."""
+    h = ball(half)
+    return ball(reach) - log_of(h.sinh() / (1 - (-h).exp()))
+
+
+def corrected_step(d: int, f: Fraction, scale: Fraction, epsilon: Fraction, beta: Fraction) -> arb:
+    """thm:sequential as corrected at T = 1, m = 1, B = 1, one scale: no noise enters."""
+    return arb(2).sqrt() * ball(f * d / scale)
+
+
+def printed_step(d: int, f: Fraction, scale: Fraction, epsilon: Fraction, beta: Fraction) -> arb:
+    """thm:sequential as printed, delta' = 10^-6."""
+    noise = 8 / ball(epsilon) * (2 * d * log_of(1 / beta) * log_of(2 * 10**6)).sqrt()
+    return ball((f + 1 + scale) / scale) * (d * (4 + noise)).sqrt()
+
+
+def simplified_step(d: int, f: Fraction, scale: Fraction, epsilon: Fraction, beta: Fraction) -> arb:
+    """The simplified regret for small eps', printed, with the corrected d^(5/4) for d^(3/4): the 1 is dropped."""
+    inside = (2 * log_of(1 / beta) * log_of(2 * 10**6)).sqrt() / ball(epsilon)
+    return 4 / ball(scale) * (ball(f) * ball(d) ** ball(F(5, 4)) + 1 + ball(scale)) * inside.sqrt()
+
+
+@check("thm:sequential", "thm:sequential/simplified", rejects=[printed_step, simplified_step])
+def check_sequential_step(subject: Callable[..., arb] = corrected_step) -> str:
+    """thm:sequential at T = 1: d = 6000 features of size 100, scale 1/100; beta' close to 1 for the simplified form."""
+    cases = (
+        (6000, F(100), F(1, 100), F(1), F(1, 10)),
+        (400, F(100), F(1, 100), F(8), HALF),
+        (1, F(1), F(1), F(1), 1 - F(1, 10**7)),
+    )
+    for case in cases:
+        regret = one_step_regret(case[0] * case[1] / case[2], F(1, 100))
+        assert regret < subject(*case), case
+    regret = one_step_regret(6000 * F(100) * 100, F(1, 100))
+    assert regret > printed_step(*cases[0])
+    assert one_step_regret(F(1), F(1, 100)) > simplified_step(*cases[2])
+    return f"T = 1, d = 6000: regret {float(regret):.4g}, printed bound {float(printed_step(*cases[0])):.4g} (balls)"
+
+
+def data_range(b: Fraction, radius: Fraction, scale: Fraction) -> Fraction:
+    """Corrected: R + sigma_max."""
+    return radius + scale
+
+
+@check(
+    "thm:sequential/data-range",
+    rejects=[
+        lambda b, radius, scale: b + scale,
+        lambda b, radius, scale: F(99, 100) * (radius + scale),
+        lambda b, radius, scale: F(101, 100) * (radius + scale),
+        lambda b, radius, scale: radius + scale / 2,
+    ],
+)
+def check_range(subject: Callable[[Fraction, Fraction, Fraction], Fraction] = data_range) -> str:
+    """|d U/d phi|, location at the right end of (R - w, R], phi = 1/sigma: R + w/(exp(w/sigma) - 1)."""
+    for b, radius, scale in ((F(1), F(100), F(1)), (F(50), F(2), F(1, 10))):
+        width = scale / 10**6
+        slope = ball(radius) + ball(width) / (ball(width / scale).exp() - 1)
+        assert slope < ball(subject(b, radius, scale)), (b, radius, scale)
+        assert slope > ball(subject(b, radius, scale) * F(99_999, 100_000)), "more than is needed"
+    return "data in [-R, R]: the derivative in phi reaches R + sigma_max, whatever B is (balls)"

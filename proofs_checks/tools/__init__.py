@@ -1,0 +1,1 @@
+"""Mathematics that the checks of several sections share."""

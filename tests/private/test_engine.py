@@ -1,0 +1,209 @@
+"""Machine code on disk costs time and never a release: no folder, a full disk, damaged files; and who waits for it."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import pickle
+import pty
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import pq
+from pq.core.machine import engine, keep
+from pq.core.machine.engine import COMPILE_SECONDS, Engine
+from pq.private.fast import lanes
+
+ROOT = Path(__file__).resolve().parents[2]
+
+# One kernel of machine code, the smallest, and a release.
+PROGRAM = """
+import sys
+import numpy as np
+import pq
+from pq.core.machine.engine import Engine
+
+loss = Engine("pq.core.machine.loss", "laplace_losses")
+found = loss.ready(0.0)
+assert loss.ready(1e9)
+out = np.empty((3, 1))
+loss(*(np.array([number]) for number in (0.5, 1.0, 0.0, 2.0, 2.0)), out)
+value = pq.release([1.0, 2.0, 3.0], 0.5, epsilon=1, priors=pq.Cauchy(0, 1), rng=0).values[0]
+print(found, out[0, 0].round(9), round(value, 9))
+"""
+FULL_DISK = """
+import resource, signal
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
+"""
+
+
+def run(folder: Path | str, program: str = PROGRAM, **variables: str) -> list[str]:
+    """What the program prints in a fresh process that may keep code in that folder only."""
+    environment = {name: value for name, value in os.environ.items() if name not in ("HOME", "XDG_CACHE_HOME")}
+    environment |= {
+        "PYTHONPATH": str(ROOT),
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "NUMBA_CACHE_DIR": str(folder),
+        "NUMBA_CACHE_LOCATOR_CLASSES": "UserProvidedCacheLocator",
+        **variables,
+    }
+    done = subprocess.run(
+        [sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=False, cwd=ROOT
+    )
+    assert (done.returncode, done.stderr) == (0, ""), done.stderr
+    return done.stdout.split()
+
+
+@pytest.fixture(scope="module")
+def shelf(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[str]]:
+    """A folder with kept code, and what a process prints that has loaded it."""
+    folder = tmp_path_factory.mktemp("kept")
+    first, second = run(folder), run(folder)
+    assert (first[0], second[0]) == ("False", "True")
+    assert first[1:] == second[1:]
+    return folder, second
+
+
+def test_no_folder_and_a_full_disk_cost_time_alone(shelf: tuple[Path, list[str]], tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("", encoding="utf-8")
+    expected = ["False", *shelf[1][1:]]
+    assert run(tmp_path / "file" / "below") == expected
+    assert run(tmp_path / "new", FULL_DISK + PROGRAM) == expected
+    assert not [path for path in tmp_path.rglob("*.nb*") if path.stat().st_size]
+
+
+def _cut(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+
+
+def _flip(path: Path) -> None:
+    """One bit, in the middle: a pickle that can be read, with other machine code."""
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 1
+    path.write_bytes(data)
+
+
+def _empty(path: Path) -> None:
+    path.write_bytes(b"")
+
+
+def _scramble(path: Path) -> None:
+    path.write_bytes(np.random.default_rng(0).bytes(1000))
+
+
+def _folder(path: Path) -> None:
+    path.unlink()
+    path.mkdir()
+
+
+@pytest.mark.parametrize(
+    ("damage", "kind"), [(_cut, "nbc"), (_flip, "nbc"), (_folder, "nbc"), (_empty, "nbi"), (_scramble, "nbi")]
+)
+def test_damaged_files_are_not_run_and_are_mended(
+    damage: Callable[[Path], None], kind: str, shelf: tuple[Path, list[str]], tmp_path: Path
+) -> None:
+    shutil.copytree(shelf[0], tmp_path / "kept")
+    (path,) = (tmp_path / "kept").rglob(f"*laplace_losses*.{kind}")
+    damage(path)
+    assert run(tmp_path / "kept") == ["False", *shelf[1][1:]]
+    assert run(tmp_path / "kept")[0] == str(damage is not _folder)
+
+
+def test_a_seal_refuses_a_flipped_bit() -> None:
+    """A changed string of machine code is as good a pickle as the right one."""
+    body = pickle.dumps(("machine code",))
+    flipped = body.replace(b"code", b"node")
+    assert pickle.loads(flipped) == ("machine node",)
+    with pytest.raises(ValueError, match="damaged"):
+        object.__new__(keep._Sealed).rebuild(None, (hashlib.sha256(body).digest(), flipped))
+
+
+class Fake:
+    """A kernel that is not on disk, and counts how often it is compiled."""
+
+    def __init__(self, made: Any) -> None:
+        self.made, self.compiled = made, 0
+
+    def load(self) -> bool:
+        return False
+
+    def make(self, *, tell: bool) -> bool:
+        self.compiled += 1
+        if isinstance(self.made, Exception):
+            raise self.made
+        return tell
+
+
+@pytest.mark.parametrize("made", [True, OSError("full"), RuntimeError("no compiler"), MemoryError()])
+def test_code_is_compiled_when_the_formulas_have_taken_as_long(made: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    fake = Fake(made)
+    monkeypatch.setitem(sys.modules, "fake_kernels", SimpleNamespace(kernel=fake))
+    monkeypatch.setattr(engine, "find_spec", lambda name: None)
+    one = Engine("fake_kernels", "kernel")
+    assert [one.ready(COMPILE_SECONDS / 4) for _ in range(3)] == [False] * 3
+    assert fake.compiled == 0
+    assert [one.ready(COMPILE_SECONDS / 4) for _ in range(3)] == [made is True] * 3
+    assert fake.compiled == 1
+    large = Engine("fake_kernels", "kernel")
+    assert large.ready(2 * COMPILE_SECONDS) == (made is True)
+
+
+def test_the_choice_of_an_engine_knows_no_data(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The number of records, missing ones and ties do not come into it; trials and quantiles do."""
+    asked: list[float] = []
+
+    def ready(self: Engine, seconds: float) -> bool:
+        asked.append(seconds)
+        return False
+
+    monkeypatch.setattr(Engine, "ready", ready)
+    for x in ([], [1.0], [np.nan] * 3, np.zeros(1000), np.arange(10_000.0)):
+        pq.release(x, [0.2, 0.5, 0.5], epsilon=1, priors=pq.Cauchy(0, 1), mechanism="tree")
+        pq.simulate(x, [0.2, 0.5, 0.5], trials=20, epsilon=1, priors=pq.Cauchy(0, 1), mechanism="tree")
+    one, many = asked[0], asked[1]
+    assert asked == [one, many] * 5
+    assert many == pytest.approx(20 * one)
+
+
+def test_the_formulas_answer_as_the_machine_code_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    x = np.random.default_rng(0).normal(size=200)
+    options: dict[str, Any] = {"epsilon": 1, "priors": pq.Cauchy(0, 1), "mechanism": "tree", "trials": 40, "rng": 3}
+    assert lanes.WALK.ready(2 * COMPILE_SECONDS)
+    quick = pq.simulate(x, [0.1, 0.5, 0.9], **options)
+    monkeypatch.setattr(Engine, "ready", lambda self, seconds: False)
+    np.testing.assert_allclose(pq.simulate(x, [0.1, 0.5, 0.9], **options), quick, rtol=1e-9, atol=1e-9)
+
+
+WAITS = """
+from pq.core.machine.engine import Engine
+assert Engine("pq.core.machine.loss", "laplace_losses").ready(1e9)
+"""
+
+
+def test_a_person_who_waits_is_told_and_nobody_else(shelf: tuple[Path, list[str]], tmp_path: Path) -> None:
+    def told(folder: Path) -> str:
+        ours, theirs = pty.openpty()
+        environment = os.environ | {
+            "PYTHONPATH": str(ROOT),
+            "NUMBA_CACHE_DIR": str(folder),
+            "NUMBA_CACHE_LOCATOR_CLASSES": "UserProvidedCacheLocator",
+        }
+        subprocess.run([sys.executable, "-c", WAITS], env=environment, stderr=theirs, check=True, cwd=ROOT)
+        os.write(theirs, b".")  # so that there is something to read
+        text = os.read(ours, 10_000).decode()
+        os.close(ours)
+        os.close(theirs)
+        return text
+
+    assert told(tmp_path).count("compiling an inner loop") == 1
+    assert told(shelf[0]) == "."
+    assert run(tmp_path / "other", WAITS) == []
