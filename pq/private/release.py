@@ -163,7 +163,7 @@ def release(
     priors: one prior for all quantiles or one for each, in their order; never made from x.
     mechanism: "tree", the paper's Algorithm 1, or "auto", which chooses from the public arguments.
     size_guess: rough number of records, never len(x): it chooses and tunes the mechanism.
-    public_total: number of records, where that is public knowledge.
+    public_total: number of records, where that is public knowledge; never len(x), which would cost privacy.
     assume_smooth: whether the column has few ties and no narrow peaks; where that is wrong, accuracy is lost, never
         privacy.
     grid: release multiples of this public step only; the records are rounded to it too. Right for values that repeat.
