@@ -20,7 +20,7 @@ import itertools
 import math
 
 import numpy as np
-from scipy import optimize
+import scipy
 
 from pq.private.columns.door import Array
 
@@ -53,7 +53,7 @@ def choose_class(log_weight: Array, count: Array, level_uniform: float, uniform:
 
     z = most
     if excess(most) > 0.0:  # never raises: `disp` off, and what it has after that many steps is the answer to rounding
-        z = float(optimize.brentq(excess, 0.0, most, xtol=most * 1e-16, rtol=1e-15, maxiter=500, disp=False))
+        z = float(scipy.optimize.brentq(excess, 0.0, most, xtol=most * 1e-16, rtol=1e-15, maxiter=500, disp=False))
     running = np.cumsum(count * np.exp(log_p - _log_left(log_p, z)))
     last = int(np.searchsorted(running, running[-1], side="left"))
     return min(int(np.searchsorted(running, uniform * running[-1], side="right")), last)
