@@ -73,11 +73,12 @@ def test_the_example_of_a_ledger_runs(tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 def test_the_gaps_of_the_mechanisms_are_those_printed() -> None:
-    """Mean largest gaps of 200 releases of one column, fixed seeds; standard errors are below 0.6 ranks."""
+    """Mean largest gaps of 200 releases, of columns of their own, fixed seeds; standard errors are below 0.8 ranks."""
     printed = re.search(r"falls from (\d+) ranks by .*? and (\d+) by the sharp\ntree to (\d+) by", README, re.DOTALL)
     assert printed is not None
-    x, deciles = np.random.default_rng(0).normal(size=1000), [i / 10 for i in range(1, 10)]
+    columns, deciles = np.random.default_rng(0).normal(size=(100, 1000)), [i / 10 for i in range(1, 10)]
     ways: list[dict[str, Any]] = [{"calibration": "paper"}, {"mechanism": "tree"}, {"mechanism": "joint"}]
     for text, way in zip(printed.groups(), ways, strict=True):
-        values = pq.simulate(x, deciles, trials=200, epsilon=1, priors=pq.Uniform(-10, 10), rng=1, **way)
-        assert abs(np.mean([pq.max_gap(x, deciles, row) for row in values]) - float(text)) < 2.0
+        way |= {"epsilon": 1, "priors": pq.Uniform(-10, 10)}
+        pairs = [(x, row) for i, x in enumerate(columns) for row in pq.simulate(x, deciles, trials=2, rng=i, **way)]
+        assert abs(np.mean([pq.max_gap(x, deciles, row) for x, row in pairs]) - float(text)) < 1.5
