@@ -117,14 +117,14 @@ def float_below(value: Fraction | float) -> float:
     return math.nextafter(nearest, -math.inf) if Fraction(nearest) > value else nearest
 
 
-def budget_text(epsilon: float) -> str:
-    """A budget as short text that is never less than the budget.
+def budget_text(value: Fraction | float) -> str:
+    """A number in few digits that are never less than it is: a budget is not shown smaller than what is spent.
 
-    >>> budget_text(1.0), budget_text(0.1), budget_text(1.0000049)
-    ('1', '0.1', '1.000005')
+    >>> budget_text(1.0), budget_text(Fraction(1, 3)), budget_text(1.0000049)
+    ('1', '0.3333334', '1.000005')
     """
     for digits in range(6, 18):
-        text = f"{epsilon:.{digits}g}"
-        if float(text) >= epsilon:
+        text = f"{float(value):.{digits}g}"
+        if float(text) >= value:
             return text
-    return repr(epsilon)
+    return repr(math.nextafter(float(value), math.inf))

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from pq.core.exact import budget_text
+
 
 @dataclass(frozen=True)
 class Guarantee:
@@ -27,18 +29,9 @@ class Guarantee:
         if math.isinf(self.epsilon):
             return "no privacy: the priors were learnt from the records themselves, for comparison only"
         who = "records in one data set only" if self.individuals == "disjoint" else "records in all data sets"
-        total = f"({at_least(self.epsilon)}, {at_least(self.delta)})"
+        total = f"({budget_text(self.epsilon)}, {budget_text(self.delta)})"
         text = f"{total}-differentially private for a person with {who} ({self.adjacency})"
         if not self.learning_epsilon:
             return text
-        learning = f"({at_least(self.learning_epsilon)}, {at_least(self.learning_delta)}) for learning"
-        return f"{text}: {at_least(self.release_epsilon)} for the release and {learning}"
-
-
-def at_least(value: float) -> str:
-    """A number in few digits that are never less than it is: a budget is not shown smaller than what is spent.
-
-    >>> at_least(1.0), at_least(1.0000049)
-    ('1', '1.000005')
-    """
-    return next(text for digits in range(6, 18) if float(text := f"{value:.{digits}g}") >= value)
+        learning = f"({budget_text(self.learning_epsilon)}, {budget_text(self.learning_delta)}) for learning"
+        return f"{text}: {budget_text(self.release_epsilon)} for the release and {learning}"

@@ -19,7 +19,7 @@ from pq.core.budget.account import Account, BudgetExceededError, Entry, LedgerEr
 from pq.core.budget.composition import Cost, PrivacyKind
 from pq.core.budget.storage import FileStorage, MemoryStorage, Storage
 from pq.core.choices import Adjacency, check_choice
-from pq.core.exact import Number, decimal_fraction
+from pq.core.exact import Number, budget_text, decimal_fraction
 
 __all__ = ["BudgetExceededError", "Entry", "Ledger", "LedgerError", "as_ledger", "charge"]
 
@@ -238,6 +238,8 @@ def charge(
     """
     if not isinstance(purpose, str):
         raise TypeError(f"purpose must be text, got {type(purpose).__name__}")
+    if not purpose.isascii() and purpose != purpose.encode("utf-8", "replace").decode():
+        raise ValueError("purpose must be text that has a form in UTF-8")
     account = as_ledger(ledger)
     if account is None or times == 0:
         return
@@ -279,6 +281,8 @@ def _moment() -> str:
 
 
 def _text(value: Fraction) -> str:
-    """A rational as a decimal if that is exact in few digits, else as it is."""
+    """A rational as a decimal if that is exact in few digits, as it is if it is short, else a little larger."""
     short = f"{float(value):.9g}"
-    return short if Fraction(short) == value else str(value)
+    if Fraction(short) == value:
+        return short
+    return str(value) if value.denominator < 10**9 else budget_text(value)

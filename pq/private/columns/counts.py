@@ -51,7 +51,7 @@ class Counts:
             held = _records_at(counts, len(numbers))
             unheld, kept = float(np.sum(held[unknown])), ~unknown & (held > 0)
             held = held[kept]
-        unheld = min(float(min(missing, MOST)) + unheld, MOST)
+        unheld = min(max(float(np.nan_to_num(float(min(missing, MOST)))), 0.0) + unheld, MOST)
         distinct, records = _merged(np.clip(numbers[kept], -LARGEST, LARGEST) + 0.0, held)  # one zero
         distinct.flags.writeable = records.flags.writeable = False
         facts = {"values": distinct, "counts": records, "missing": int(unheld), "kind": kind or declared_kind}

@@ -15,6 +15,7 @@ Only what the type of the column declares, not its values, can be refused: text,
 from __future__ import annotations
 
 import math
+import threading
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -49,10 +50,13 @@ def kind_and_floats(x: Any) -> tuple[Kind, Array]:
         return type_of_x.kind, type_of_x.read(x)
 
 
+FILTERS = threading.RLock()
+
+
 @contextmanager
 def quiet() -> Iterator[None]:
-    """No warnings: those of a library may depend on the values."""
-    with warnings.catch_warnings(), np.errstate(all="ignore"):
+    """No warnings: those of a library may depend on the values. One thread at a time: the filters are the process's."""
+    with FILTERS, warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         yield
 

@@ -54,14 +54,12 @@ class Tree(Mechanism, name="tree"):
             tree.budget_power,
             shifting_total(request),
         )
-        if self.halves and self.plan.depth > DEEPEST:
-            raise ValueError(f"quantiles must need at most {DEEPEST} levels on a grid, got {self.plan.depth}")
         self.arrays = self.plan.arrays
         self.tables: Tables | None = encode(request.priors)
 
     @property
     def unit(self) -> int:
-        return 1 << (self.plan.depth - 1) if self.halves else 1
+        return parts_of_a_record(self.plan.depth) if self.halves else 1
 
     @cached_property
     def rho(self) -> Fraction | float:
@@ -170,8 +168,15 @@ def shifting_total(request: Request) -> int | None:
 
 LARGEST_TOTAL = 2**44  # a public total beyond counts as this one: ranks in parts of records stay integers
 FORMULA_SECONDS = 3e-4  # about what one output takes `walked`, whatever the number of records
-DEEPEST = 18  # levels, on each of which a record may be halved, with whole parts of 2^44 records
 OFF_GRID = 1e-6  # of a step: how far a value may be off a multiple that it means
+
+
+def parts_of_a_record(depth: int) -> int:
+    """Parts for a tree of so many levels: as many halvings as levels, but no more than let 2^53 records be counted.
+
+    A record that earlier outputs have halved more often than that has no weight left, which costs no privacy.
+    """
+    return 1 << min(depth - 1, 9)
 
 
 def split(interval: Interval, outputs: Sequence[float], unit: int, halves: bool) -> list[Interval]:
@@ -179,7 +184,7 @@ def split(interval: Interval, outputs: Sequence[float], unit: int, halves: bool)
 
     A record at an output leaves half of its weight in the node to the interval below that output and half to the one
     above, if `halves`, else nothing; intervals of no width hold no records. So the weights of a record in all intervals
-    sum to at most its weight in the node. unit: parts of a record; each level halves them, so there are enough.
+    sum to at most its weight in the node. unit: parts of a record, of which halves are rounded down.
     """
     low, high, low_share, high_share = interval
 

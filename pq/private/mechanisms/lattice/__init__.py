@@ -20,7 +20,7 @@ from pq.private.columns.door import Array
 from pq.private.mechanisms.lattice.law import equal_runs, span_within
 from pq.private.mechanisms.lattice.tie_tree import Tie, TieTree
 from pq.private.mechanisms.protocol import Mechanism, Outcome
-from pq.private.mechanisms.tree import DEEPEST, OFF_GRID
+from pq.private.mechanisms.tree import OFF_GRID, parts_of_a_record
 from pq.private.randomness import Source
 
 
@@ -37,14 +37,12 @@ class Margin(Mechanism, name="margin"):
         if request.step is None:
             raise ValueError("grid must be given for margins")
         plan = plan_for(request.distinct, request.budget, request.adjacency, "sharp", 2, Fraction(0))
-        if plan.depth > DEEPEST:
-            raise ValueError(f"quantiles must need at most {DEEPEST} levels on a grid, got {plan.depth}")
         total = request.public_total if request.adjacency == "add-remove" else None
         self.ties = TieTree(plan, request.priors, public_total=total)
 
     @property
     def unit(self) -> int:
-        return 1 << (self.ties.plan.depth - 1)
+        return parts_of_a_record(self.ties.plan.depth)
 
     @cached_property
     def rho(self) -> Fraction | float:
