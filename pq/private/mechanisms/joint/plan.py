@@ -27,8 +27,10 @@ import numpy as np
 
 from pq.core.choices import Adjacency, check_choice
 from pq.core.exact import budget_fraction, float_below, quantile_fractions
+from pq.core.expected import USUAL_SIZE
 from pq.core.grid import grid_step
 from pq.core.priors import Mixture, Prior
+from pq.core.request import Request
 from pq.private.columns.door import Array
 from pq.private.fast.encode import encode
 
@@ -39,8 +41,8 @@ LARGEST_RATE = Fraction(64)  # nats per record; more makes no visible difference
 CUTS = 512  # about as many edges of bins for all priors together
 LEAST_CUTS = 8  # for each
 TAIL = 12  # further cuts at shares of 2^-1 ... 2^-TAIL on either side
-USUAL_SIZE = 1000  # records, where nothing is said
 FEWEST_PLACES, MOST_PLACES = 8, 64
+FEWEST_TOTAL = 3  # from so many outputs on the total is drawn as well
 
 
 @dataclass(frozen=True)
@@ -185,6 +187,21 @@ def total_step(rate: Fraction, size: int, total: str) -> Fraction:
     (Fraction(20, 1), Fraction(4, 1))
     """
     return 2 / rate if total == "best" else max(Fraction(1), (size + 1) / rate)
+
+
+def priors_near(levels: Sequence[Fraction], request: Request) -> list[Prior]:
+    """The priors (k,) of levels (k,): their own, or those of the nearest quantiles asked for."""
+    asked = request.distinct
+    return [request.priors[min(range(len(asked)), key=lambda i: abs(asked[i] - level))] for level in levels]
+
+
+def usual_total(size: int) -> Total:
+    """How the total enters: for few outputs the best one has less error than a drawn one.
+
+    >>> usual_total(1), usual_total(9)
+    ('best', 'drawn')
+    """
+    return "best" if size < FEWEST_TOTAL else "drawn"
 
 
 def _places(size_guess: Any, rate: Fraction) -> int:
