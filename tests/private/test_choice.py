@@ -21,6 +21,7 @@ from pq.private.mechanisms.cells import Cells
 from pq.private.mechanisms.choice import MOST_PRIORS, chosen
 from pq.private.mechanisms.joint import Joint, drawn_levels
 from pq.private.mechanisms.joint.cutter import joint_cutter
+from pq.private.mechanisms.joint.plan import is_orderable
 from pq.private.randomness import Source
 
 PRIOR = pq.Uniform(-10, 10)
@@ -61,6 +62,7 @@ def asked(m: int, **facts: Any) -> Request:
         (9, {"priors": [pq.Cauchy(i, 1) for i in range(9)]}, "joint"),
         (29, {"priors": [pq.Cauchy(i, 1) for i in range(29)], "assume_smooth": True}, "tree"),
         (99, {"priors": [pq.Cauchy(i, 1) for i in range(99)], "epsilon": 0.1}, "tree"),
+        (2, {"priors": [pq.Uniform(2, 3), pq.Uniform(0, 1)]}, "tree"),  # no joint law
         (9, {"priors": pq.from_scipy(stats.alpha(2.5))}, "tree"),
     ],
 )
@@ -243,3 +245,39 @@ def test_aims_of_the_largest_gap(m: int, facts: dict[str, Any], aim: float) -> N
         values = pq.release(x, evenly(m), rng=seed, priors=PRIOR, **{"epsilon": 1} | facts).values
         gaps.append(pq.max_gap(x, evenly(m), values))
     assert np.mean(gaps) <= aim
+
+
+@pytest.mark.parametrize("grid", [None, 0.25])
+def test_curves_stay_where_values_may_be(grid: float | None) -> None:
+    """Two records for ninety-nine quantiles, read off a curve: increasing, inside the prior's support, on the grid."""
+    options: dict[str, Any] = {"epsilon": 1, "priors": pq.Uniform(0, 3), "mechanism": "joint", "grid": grid}
+    for seed in range(5):
+        drawn = pq.release([1.0, 2.0], evenly(99), rng=seed, **options)
+        assert "drawn" in drawn.outcome and np.all(np.diff(drawn.values) >= 0)
+        assert np.all((drawn.values >= 0) & (drawn.values <= 3))
+        assert grid is None or np.all(drawn.values % grid == 0)
+        outcome = {"values": drawn.values, "total": drawn.total} | dict(drawn.outcome)
+        assert math.isfinite(pq.log_density([1.0, 2.0], outcome, evenly(99), **options))
+
+
+def test_records_with_strides_are_drawn_from() -> None:
+    x = np.arange(40.0)
+    options: dict[str, Any] = {"epsilon": 1, "priors": pq.Uniform(0, 40), "rng": 1, "mechanism": "joint"}
+    assert pq.release(x[::2], evenly(4), **options).values.tolist() == (
+        pq.release(x[::2].copy(), evenly(4), **options).values.tolist()
+    )
+
+
+def test_priors_that_leave_no_order_have_no_joint_release() -> None:
+    """With gaps: the second output must lie above nine, the third below seven."""
+    gap = pq.Mixture((pq.Uniform(0, 1), pq.Uniform(9, 10)), (1.0, 1.0))
+    for priors in ([pq.Uniform(4, 5), gap, pq.Uniform(6, 7)], [pq.Uniform(1, 2), gap, pq.Uniform(0, 1)]):
+        assert not is_orderable(priors) and chosen(asked(3, priors=priors)) == "tree"
+        for mechanism in ("joint", "auto"):
+            options: dict[str, Any] = {"epsilon": 1, "priors": priors, "mechanism": mechanism}
+            if mechanism == "joint":
+                with pytest.raises(ValueError, match="priors"):
+                    pq.release([1.0], evenly(3), **options)
+            else:
+                assert np.all(np.isfinite(pq.release([1.0], evenly(3), **options).values))
+    assert is_orderable([pq.Uniform(4, 5), gap, pq.Uniform(6, 11)]) and is_orderable([gap] * 3)

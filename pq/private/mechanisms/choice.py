@@ -11,6 +11,7 @@ import math
 from pq.core.expected import best_drawn, smooth_cells_gap, tree_gap, usual_budget, usual_size
 from pq.core.request import Request
 from pq.private.fast.encode import encode
+from pq.private.mechanisms.joint.plan import is_orderable
 
 LEAST_CELLS_SIGNAL = 60.0  # budget times number of records from which a place for cells is found
 # Budget times number of records up to which a joint release takes less than a second even if most records are tied:
@@ -45,7 +46,9 @@ def _joint(request: Request) -> float:
     drawn, gap = best_drawn(count, budget, size, request.assume_smooth)
     tied = not request.assume_smooth and budget * size > MOST_TIED_SIGNAL
     slow = tied or len(set(request.priors)) > MOST_PRIORS or encode(request.priors) is None
-    return math.inf if slow or (drawn < count and _several(request)) else gap
+    if slow or (drawn < count and _several(request)) or not is_orderable(request.priors):
+        return math.inf
+    return gap
 
 
 def _cells(request: Request) -> float:

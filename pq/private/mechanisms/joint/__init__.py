@@ -13,12 +13,14 @@ from functools import cached_property
 
 import numpy as np
 
+from pq.core.curves import joint_support
 from pq.core.expected import best_drawn, usual_budget, usual_size
 from pq.core.interpolation import interpolate
 from pq.core.machine.engine import Engine
 from pq.core.request import Request
 from pq.private.columns.cells import Points
 from pq.private.columns.door import Array
+from pq.private.mechanisms.joint.law import rounded
 from pq.private.mechanisms.joint.plan import JointPlan, priors_near, usual_total
 from pq.private.mechanisms.protocol import Mechanism, Outcome
 from pq.private.randomness import Source
@@ -52,7 +54,7 @@ class Joint(Mechanism, name="joint"):
 
     def column(self, values: Array, before: object) -> Points:
         """The records as they are: on a grid the law spreads them over their cells itself."""
-        return Points(values, before)  # type: ignore[arg-type]
+        return Points(np.ascontiguousarray(values), before)  # type: ignore[arg-type]
 
     def draw(self, column: Points, source: Source) -> Outcome:  # type: ignore[override]
         return self._drawn(column, source, trials=1)
@@ -76,7 +78,8 @@ class Joint(Mechanism, name="joint"):
         if self.levels == self.request.distinct:
             return outputs
         levels = [float(q) for q in self.levels]
-        return interpolate(levels, outputs, [float(q) for q in self.request.distinct])
+        values = interpolate(levels, outputs, [float(q) for q in self.request.distinct])
+        return rounded(self.joint, np.clip(values, *joint_support(self.request.priors)))
 
     def log_parts(self, column: Points, outcome: Outcome) -> tuple[Fraction, float]:  # type: ignore[override]
         from pq.private.mechanisms.joint.density import joint_log_density

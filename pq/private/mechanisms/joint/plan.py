@@ -99,6 +99,8 @@ class JointPlan:
             raise ValueError('total must not be "records" under "add-remove": the number of records is not public')
         each = _each_prior(priors, len(exact))
         nats = exact_rate(budget, adjacency)
+        if not is_orderable(each):
+            raise ValueError("priors must leave some mass to outputs in increasing order for a joint release")
         step = total_step(nats, len(exact), total)
         return cls(exact, budget, adjacency, total, each, grid_step(grid, each), step, _places(size_guess, nats))
 
@@ -193,6 +195,23 @@ def priors_near(levels: Sequence[Fraction], request: Request) -> list[Prior]:
     """The priors (k,) of levels (k,): their own, or those of the nearest quantiles asked for."""
     asked = request.distinct
     return [request.priors[min(range(len(asked)), key=lambda i: abs(asked[i] - level))] for level in levels]
+
+
+def is_orderable(priors: Sequence[Prior]) -> bool:
+    """Whether draws from the priors may come out in increasing order: else there is no joint law.
+
+    In a bin all priors with some mass there have the same measure, so the least bins that follow each other decide.
+
+    >>> from pq.core.priors import Uniform
+    >>> is_orderable([Uniform(0, 2), Uniform(0, 1)]), is_orderable([Uniform(2, 3), Uniform(0, 1)])
+    (True, False)
+    """
+    bin_ = 0
+    for possible in common_base(priors)[2] > -np.inf:
+        if not np.any(possible[bin_:]):
+            return False
+        bin_ += int(np.argmax(possible[bin_:]))
+    return True
 
 
 def usual_total(size: int) -> Total:
