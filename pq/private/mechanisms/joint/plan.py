@@ -258,7 +258,8 @@ def common_base(priors: Sequence[Prior]) -> tuple[Prior, Array, Array]:
     number = max(LEAST_CUTS, CUTS // len(distinct))
     tail = 0.5 ** np.arange(1, TAIL + 1)
     at = np.concatenate([np.arange(1, number) / number, tail, 1.0 - tail])
-    cuts = np.unique(np.concatenate([prior.quantile_between(-math.inf, math.inf, at) for prior in distinct]))
+    ends = [end for prior in distinct for end in prior.support if math.isfinite(end)]  # no density beyond one's own
+    cuts = np.unique(np.concatenate([ends, *(prior.quantile_between(-math.inf, math.inf, at) for prior in distinct)]))
     edges = np.concatenate([[-math.inf], cuts, [math.inf]])
     log_base = base.log_mass(edges[:-1], edges[1:])
     with np.errstate(invalid="ignore"):
