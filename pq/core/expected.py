@@ -14,7 +14,7 @@ USUAL_SIZE = 1000  # records, where nothing is said
 WIDE = math.log(1000.0)  # nats to find records that fill a thousandth of what the priors allow
 SPARE = 5.0  # nats more, so that all quantiles are found
 LARGEST = 1e15
-FEWEST_DRAWN, MOST_DRAWN = 3, 36  # below, extremes are out of sight; above, time grows and little is gained
+FEWEST_DRAWN, MOST_DRAWN = 3, 32  # below, extremes are out of sight; above, time grows and little is gained
 SMOOTH, ROUGH = 1.2, 0.75  # how far off a curve is between outputs, for the root of the records there, and for each
 FEWEST_CELLS, MOST_CELLS = 16.0, 128.0
 
@@ -58,7 +58,7 @@ def best_drawn(count: int, budget: float, size: float, smooth: bool) -> tuple[in
     >>> [best_drawn(m, 0.1, 1000.0, smooth=True)[0] for m in (2, 9, 99)]
     [2, 3, 3]
     >>> [best_drawn(m, 1.0, 1000.0, smooth=False)[0] for m in (2, 9, 29, 99)]
-    [2, 9, 29, 36]
+    [2, 9, 29, 32]
     """
     signal = budget * size
     gaps = {k: curve_gap(k, budget, size, smooth) for k in range(FEWEST_DRAWN, min(count, MOST_DRAWN + 1))}
