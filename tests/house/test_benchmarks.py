@@ -8,8 +8,9 @@ from typing import Any
 import dask
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
-from benchmarks import kill_nine, large_column
+from benchmarks import kill_nine, large_column, least_error
 from benchmarks.peers import __main__ as peers
 from test_workshop import LOCK, ROOT, locked, version_of
 
@@ -69,3 +70,13 @@ def test_a_kill_waits_for_its_moment(tmp_path: Path) -> None:
     script += "[(p / f'{k}.parquet').touch() for k in range(3)]\ntime.sleep(600)"
     row = kill_nine.kill_once([kill_nine.sys.executable, "-c", script], tmp_path, 3, 0.0, whole_group=True)
     assert row["at_work"] and (row["before"], row["after"]) == (0, 3)
+
+
+def test_least_errors_are_of_the_mechanism_that_is_said(tmp_path: Path) -> None:
+    """A row of each method: what "auto" chose has the gaps of that mechanism, with the same seeds."""
+    rows = {name: least_error.measure("Gaussian, 10", 9, 1.0, name, 3) for name in least_error.METHODS}
+    assert rows["auto, size"]["mechanism"] == "joint" and rows["tree"]["mechanism"] == "tree"
+    assert rows["auto, size"]["max_gap"] == rows["joint"]["max_gap"] != rows["tree"]["max_gap"]
+    options = ["--trials", "2", "--only", "auto", "--shape", "ages, grid of 1", "--save", str(tmp_path / "rows.csv")]
+    result = CliRunner().invoke(least_error.main, options)
+    assert result.exit_code == 0 and len((tmp_path / "rows.csv").read_text().splitlines()) == 1 + 4 * 2

@@ -360,7 +360,7 @@ def test_nodes_do_not_share_their_noise() -> None:
 
 def test_a_person_with_several_records_shares_one_budget() -> None:
     x, qs = np.arange(50.0), [0.25, 0.5]
-    arguments = {"priors": pq.Cauchy(0, 10), "rng": 0}
+    arguments = {"priors": pq.Cauchy(0, 10), "rng": 0, "mechanism": "tree"}
     shared = pq.release(x, qs, epsilon=1, max_contributions=4, **arguments)
     assert shared.values.tolist() == pq.release(x, qs, epsilon=0.25, **arguments).values.tolist()
     assert shared.epsilon == 1 and shared.max_contributions == 4 and shared.plan.epsilon == Fraction(1, 4)

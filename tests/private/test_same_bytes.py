@@ -93,7 +93,7 @@ def test_columns_leave_no_trace_in_what_is_shared() -> None:
 
 
 def test_arrays_of_shared_plans_cannot_be_written_to() -> None:
-    result = pq.release([1.0, 2.0], [0.25, 0.5], epsilon=1, priors=pq.Cauchy(0, 1))
+    result = pq.release([1.0, 2.0], [0.25, 0.5], epsilon=1, priors=pq.Cauchy(0, 1), mechanism="tree")
     assert result.plan is not None and result.plan.arrays is not None
     arrays = itertools.chain(result.plan.arrays, [result.values, result.quantiles, result.plan.quantile_values])
     for array in arrays:

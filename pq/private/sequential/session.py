@@ -42,7 +42,7 @@ _OPTIONS = {
     name: parameter.default
     for name, parameter in inspect.signature(release).parameters.items()
     if parameter.kind is parameter.KEYWORD_ONLY and name not in ("epsilon", "priors", "rng", "ledger", "purpose")
-}
+} | {"mechanism": "tree"}  # predictors give a prior for each quantile, which the tree uses best
 Individuals = Literal["disjoint", "overlap"]
 Composition = Literal["pure", "zcdp"]
 
@@ -56,7 +56,8 @@ class Session:
     latter gives the total at the given delta. ledger: a `pq.Ledger` or the path of one, charged for every data set
     before it is touched; under "disjoint" the data sets are groups of one pool, which together cost what one does.
     rng: None for noise from the operating system at every step; a generator or a seed are for tests and papers.
-    options: other arguments of `pq.release`, such as adjacency, calibration, grid, on_nan.
+    options: other arguments of `pq.release`, such as adjacency, calibration, grid, on_nan; mechanism is "tree" unless
+    given.
 
     Threads may share a session. What goes on elsewhere, a fork or a copy, is another sequence: its noise comes from the
     operating system, and a ledger is charged for it anew.

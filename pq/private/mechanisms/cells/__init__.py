@@ -15,6 +15,7 @@ import numpy as np
 from pq.core.choices import check_choice
 from pq.core.curves import joint_support
 from pq.core.exact import whole_number
+from pq.core.expected import usual_budget, usual_size
 from pq.core.request import Request
 from pq.core.scores import Array
 from pq.private.columns.cells import Lattice, Points
@@ -38,13 +39,15 @@ from pq.private.mechanisms.cells.partitions import (
     PriorPartition,
 )
 from pq.private.mechanisms.cells.refined import RefinedPartition
+from pq.private.mechanisms.joint.cutter import joint_cutter
 from pq.private.mechanisms.protocol import Mechanism, Outcome
 from pq.private.randomness import Source
 
 Where = Literal["prior", "place", "cuts", "refined"]
 CutterMaker = Callable[[tuple[Fraction, ...], Fraction, str], Cutter]  # of quantiles, a budget and an adjacency
 
-USUAL_SIZE = 1000  # records, where nothing is said
+SMALL_SIGNAL, FOUND_SIGNAL = 300.0, 60.0  # below, cells along the priors: for smooth columns, and for all
+LARGEST_BUDGET = 10**6  # more needs no other cells
 NATS = math.log(1000.0) + 8.0  # to find records that fill a thousandth of what the priors allow
 PLACE_NATS, WIDTH_NATS = 2.0 * (NATS + 5.0), 40.0  # for a median, which nothing else makes up for, and a width
 MOST_PLACE, MOST_WIDTH, MOST_FIRST = 0.3, 0.2, 0.2  # shares of the budget
@@ -60,14 +63,23 @@ FEWEST_USUAL, MOST_USUAL = 16, 128  # cells
 class Cells(Mechanism, name="cells"):
     """Quantiles of a private distribution function; why it is private: `pq.private.mechanisms.cells.law`.
 
-    where, cutter, number: as for `plan_cells`.
+    where, cutter, number: as for `plan_cells`; None for what public facts say, cuts from joint releases, a fit.
     """
 
     def __init__(
-        self, request: Request, where: Where = "place", cutter: CutterMaker | None = None, number: int | None = None
+        self,
+        request: Request,
+        where: Where | None = None,
+        cutter: CutterMaker | None = None,
+        number: int | None = None,
     ) -> None:
         super().__init__(request)
-        self.plan = plan_cells(request, where=where, cutter=cutter, number=number)
+        self.plan = plan_cells(
+            request,
+            where=usual_where(request) if where is None else where,
+            cutter=joint_cutter(request) if cutter is None else cutter,
+            number=number,
+        )
 
     def column(self, values: Array, before: Any) -> Points:
         """The records themselves: edges lie between the multiples of a grid, so that nothing is rounded."""
@@ -115,6 +127,21 @@ def outcome_drawn(drawn: Iterable[tuple[str, Any]]) -> CellsOutcome:
         raise ValueError("outcome must hold places, edges and counts of cells") from None
 
 
+def usual_where(request: Request) -> Where:
+    """Where cells lie if nobody says: around a private place, for a wrong prior then does little harm.
+
+    Along the priors where a place would not be found, or would be but for a budget that a smooth column needs for its
+    counts; who asks for cells then trusts the priors. On a grid as well, for a place says little of few values.
+
+    >>> from pq.core.priors import Uniform
+    >>> usual_where(Request.of([0.5], epsilon=1, priors=Uniform(-10, 10)))
+    'place'
+    """
+    signal = usual_budget(request.budget, request.adjacency) * usual_size(request.size_guess)
+    small = SMALL_SIGNAL if request.assume_smooth else FOUND_SIGNAL
+    return "prior" if request.step is not None or math.isinf(request.budget) or signal < small else "place"
+
+
 def plan_cells(
     request: Request, *, where: Where = "place", cutter: CutterMaker | None = None, number: int | None = None
 ) -> CellsPlan:
@@ -133,8 +160,8 @@ def plan_cells(
     """
     check_choice(where, Where, "where")
     budget, adjacency = request.budget, request.adjacency
-    size = min(request.size_guess or USUAL_SIZE, 1e15)
-    signal = min(float(budget), 1e6) * size / (2.0 if adjacency == "replace" else 1.0)
+    size = usual_size(request.size_guess)
+    signal = usual_budget(min(budget, LARGEST_BUDGET), adjacency) * size
     count = _number(where, signal / math.sqrt(size)) if number is None else whole_number(number, "number", least=FEWEST)
     around = PriorPartition(request.priors, request.distinct)
     partition: Partition = around

@@ -13,18 +13,21 @@ from functools import cached_property
 
 import numpy as np
 
+from pq.core.curves import joint_support
+from pq.core.expected import best_drawn, usual_budget, usual_size
 from pq.core.interpolation import interpolate
 from pq.core.machine.engine import Engine
 from pq.core.request import Request
 from pq.private.columns.cells import Points
 from pq.private.columns.door import Array
-from pq.private.mechanisms.joint.plan import JointPlan
+from pq.private.mechanisms.joint.law import rounded
+from pq.private.mechanisms.joint.plan import JointPlan, priors_near, usual_total
 from pq.private.mechanisms.protocol import Mechanism, Outcome
 from pq.private.randomness import Source
 
 CHAIN = Engine("pq.private.mechanisms.joint.machine", "walk_joint")
 FORMULA_SECONDS = 1e-2  # about what one output takes the formulas
-FEWEST = 3  # from so many quantiles on the total is drawn as well; below, the best total has less error
+MOST_SIZE = 1e9  # records that a guess counts for
 
 
 class Joint(Mechanism, name="joint"):
@@ -38,18 +41,12 @@ class Joint(Mechanism, name="joint"):
         self.joint = JointPlan.of(
             self.levels,
             epsilon=request.budget,
-            priors=self._priors(),
+            priors=priors_near(self.levels, request),
             adjacency=request.adjacency,  # type: ignore[arg-type]
-            total="best" if len(self.levels) < FEWEST else "drawn",
+            total=usual_total(len(self.levels)),
             grid=request.step,
-            size_guess=request.size_guess,
+            size_guess=None if request.size_guess is None else math.ceil(min(request.size_guess, MOST_SIZE)),
         )
-
-    def _priors(self) -> object:
-        """The priors of the levels that are drawn: their own, or those of the nearest quantiles asked for."""
-        request = self.request
-        nearest = [min(range(len(request.distinct)), key=lambda i: abs(request.distinct[i] - q)) for q in self.levels]
-        return [request.priors[i] for i in nearest]
 
     @cached_property
     def rho(self) -> Fraction | float:
@@ -57,7 +54,7 @@ class Joint(Mechanism, name="joint"):
 
     def column(self, values: Array, before: object) -> Points:
         """The records as they are: on a grid the law spreads them over their cells itself."""
-        return Points(values, before)  # type: ignore[arg-type]
+        return Points(np.ascontiguousarray(values), before)  # type: ignore[arg-type]
 
     def draw(self, column: Points, source: Source) -> Outcome:  # type: ignore[override]
         return self._drawn(column, source, trials=1)
@@ -74,14 +71,15 @@ class Joint(Mechanism, name="joint"):
             from pq.private.mechanisms.joint.law import draw_joint as draw
         outputs, total = draw(self.joint, column.values, column.before, source.uniforms)
         drawn = (("drawn", outputs.tolist()),) if self.levels != self.request.distinct else ()
-        count = None if total is None else max(0, round(total))
+        count = None if total is None else round(total)
         return Outcome(self._values(outputs), count, drawn)
 
     def _values(self, outputs: Array) -> Array:
         if self.levels == self.request.distinct:
             return outputs
         levels = [float(q) for q in self.levels]
-        return interpolate(levels, outputs, [float(q) for q in self.request.distinct])
+        values = interpolate(levels, outputs, [float(q) for q in self.request.distinct])
+        return rounded(self.joint, np.clip(values, *joint_support(self.request.priors)))
 
     def log_parts(self, column: Points, outcome: Outcome) -> tuple[Fraction, float]:  # type: ignore[override]
         from pq.private.mechanisms.joint.density import joint_log_density
@@ -89,11 +87,29 @@ class Joint(Mechanism, name="joint"):
         outputs = np.array(dict(outcome.drawn).get("drawn", outcome.values), dtype=np.float64)
         if len(outputs) != len(self.levels) or np.any(self._values(outputs) != outcome.values):
             return Fraction(0), -math.inf
-        total = None if outcome.total is None else float(outcome.total)
+        total = None if outcome.total is None else self._total(outcome.total)
         return Fraction(0), joint_log_density(self.joint, column.values, column.before, outputs, total)
+
+    def _total(self, count: int) -> float:
+        """The total of the public grid that is released as this whole number; minus one if none is."""
+        number = round(count / self.joint.total_unit)
+        return number * self.joint.total_unit if round(number * self.joint.total_unit) == count else -1.0
 
 
 def drawn_levels(request: Request) -> tuple[Fraction, ...]:
-    """The quantiles that are drawn: those asked for, or a few evenly spaced ones where the column is promised to be
-    smooth and the budget is so small that fewer have less error."""
-    return request.distinct
+    """The quantiles that are drawn: those asked for, or fewer where these have less error.
+
+    They are evenly spaced as far as those asked for are.
+
+    >>> from pq.core.priors import Uniform
+    >>> tenths = [i / 10 for i in range(1, 10)]
+    >>> [str(level) for level in drawn_levels(Request.of(tenths, epsilon=0.1, priors=Uniform(0, 1)))]
+    ['1/4', '1/2', '3/4']
+    """
+    count, budget = len(request.distinct), usual_budget(request.budget, request.adjacency)
+    few, _ = best_drawn(count, budget, usual_size(request.size_guess), request.assume_smooth)
+    if few == count:
+        return request.distinct
+    ends = sorted({Fraction(0), *request.distinct, Fraction(1)})
+    places = [divmod(Fraction(i * (len(ends) - 1), few + 1), 1) for i in range(1, few + 1)]
+    return tuple(ends[first] + part * (ends[min(first + 1, len(ends) - 1)] - ends[first]) for first, part in places)

@@ -107,9 +107,14 @@ def draw_joint(plan: JointPlan, values: Array, before: Before | None, uniforms: 
 
 def released(plan: JointPlan, outputs: Array, total: float) -> tuple[Array, float | None]:
     """What may be told of a draw: outputs, on a grid its nearest multiples, and perhaps the total."""
-    if plan.step is not None:
-        outputs = np.clip(from_units(np.rint(to_units(outputs, plan.step)), plan.step) + 0.0, -LARGEST, LARGEST)
-    return outputs, total if plan.releases_total else None
+    return rounded(plan, outputs), total if plan.releases_total else None
+
+
+def rounded(plan: JointPlan, outputs: Array) -> Array:
+    """Outputs as they are, or the nearest multiples of the grid."""
+    if plan.step is None:
+        return outputs
+    return np.clip(from_units(np.rint(to_units(outputs, plan.step)), plan.step) + 0.0, -LARGEST, LARGEST)
 
 
 def weigh(plan: JointPlan, records: Records) -> Part:

@@ -27,8 +27,10 @@ import numpy as np
 
 from pq.core.choices import Adjacency, check_choice
 from pq.core.exact import budget_fraction, float_below, quantile_fractions
+from pq.core.expected import USUAL_SIZE
 from pq.core.grid import grid_step
 from pq.core.priors import Mixture, Prior
+from pq.core.request import Request
 from pq.private.columns.door import Array
 from pq.private.fast.encode import encode
 
@@ -39,8 +41,8 @@ LARGEST_RATE = Fraction(64)  # nats per record; more makes no visible difference
 CUTS = 512  # about as many edges of bins for all priors together
 LEAST_CUTS = 8  # for each
 TAIL = 12  # further cuts at shares of 2^-1 ... 2^-TAIL on either side
-USUAL_SIZE = 1000  # records, where nothing is said
 FEWEST_PLACES, MOST_PLACES = 8, 64
+FEWEST_TOTAL = 3  # from so many outputs on the total is drawn as well
 
 
 @dataclass(frozen=True)
@@ -97,6 +99,8 @@ class JointPlan:
             raise ValueError('total must not be "records" under "add-remove": the number of records is not public')
         each = _each_prior(priors, len(exact))
         nats = exact_rate(budget, adjacency)
+        if not is_orderable(each):
+            raise ValueError("priors must leave some mass to outputs in increasing order for a joint release")
         step = total_step(nats, len(exact), total)
         return cls(exact, budget, adjacency, total, each, grid_step(grid, each), step, _places(size_guess, nats))
 
@@ -187,6 +191,38 @@ def total_step(rate: Fraction, size: int, total: str) -> Fraction:
     return 2 / rate if total == "best" else max(Fraction(1), (size + 1) / rate)
 
 
+def priors_near(levels: Sequence[Fraction], request: Request) -> list[Prior]:
+    """The priors (k,) of levels (k,): their own, or those of the nearest quantiles asked for."""
+    asked = request.distinct
+    return [request.priors[min(range(len(asked)), key=lambda i: abs(asked[i] - level))] for level in levels]
+
+
+def is_orderable(priors: Sequence[Prior]) -> bool:
+    """Whether draws from the priors may come out in increasing order: else there is no joint law.
+
+    In a bin all priors with some mass there have the same measure, so the least bins that follow each other decide.
+
+    >>> from pq.core.priors import Uniform
+    >>> is_orderable([Uniform(0, 2), Uniform(0, 1)]), is_orderable([Uniform(2, 3), Uniform(0, 1)])
+    (True, False)
+    """
+    bin_ = 0
+    for possible in common_base(priors)[2] > -np.inf:
+        if not np.any(possible[bin_:]):
+            return False
+        bin_ += int(np.argmax(possible[bin_:]))
+    return True
+
+
+def usual_total(size: int) -> Total:
+    """How the total enters: for few outputs the best one has less error than a drawn one.
+
+    >>> usual_total(1), usual_total(9)
+    ('best', 'drawn')
+    """
+    return "best" if size < FEWEST_TOTAL else "drawn"
+
+
 def _places(size_guess: Any, rate: Fraction) -> int:
     """Sub-places of a grid cell: enough that a value that everybody shares makes steps of about eight nats."""
     size = USUAL_SIZE if size_guess is None else size_guess
@@ -222,7 +258,8 @@ def common_base(priors: Sequence[Prior]) -> tuple[Prior, Array, Array]:
     number = max(LEAST_CUTS, CUTS // len(distinct))
     tail = 0.5 ** np.arange(1, TAIL + 1)
     at = np.concatenate([np.arange(1, number) / number, tail, 1.0 - tail])
-    cuts = np.unique(np.concatenate([prior.quantile_between(-math.inf, math.inf, at) for prior in distinct]))
+    ends = [end for prior in distinct for end in prior.support if math.isfinite(end)]  # no density beyond one's own
+    cuts = np.unique(np.concatenate([ends, *(prior.quantile_between(-math.inf, math.inf, at) for prior in distinct)]))
     edges = np.concatenate([[-math.inf], cuts, [math.inf]])
     log_base = base.log_mass(edges[:-1], edges[1:])
     with np.errstate(invalid="ignore"):

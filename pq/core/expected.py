@@ -1,0 +1,84 @@
+"""Rough largest gaps of each mechanism from public facts: they choose and tune, and no privacy depends on them.
+
+Constants are fitted to simulations of public laws (`benchmarks.least_error`), at a thousand records and evenly spaced
+quantiles. Budgets are of one record, under add-remove; nothing here has a unit of the data, so that the same facts in
+another unit give the same choice.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+USUAL_SIZE = 1000  # records, where nothing is said
+WIDE = math.log(1000.0)  # nats to find records that fill a thousandth of what the priors allow
+SPARE = 5.0  # nats more, so that all quantiles are found
+LARGEST = 1e15
+FEWEST_DRAWN, MOST_DRAWN = 3, 32  # below, extremes are out of sight; above, time grows and little is gained
+SMOOTH, ROUGH = 1.2, 0.75  # how far off a curve is between outputs, for the root of the records there, and for each
+FEWEST_CELLS, MOST_CELLS = 16.0, 128.0
+
+
+def usual_budget(budget: Fraction | float, adjacency: str) -> float:
+    """The budget that does as much under add-remove: a replaced record is one less and one more."""
+    return min(float(budget), LARGEST) / (2.0 if adjacency == "replace" else 1.0)
+
+
+def usual_size(size: float | None) -> float:
+    """The number of records to reckon with."""
+    return min(float(USUAL_SIZE if size is None else size), LARGEST)
+
+
+def is_found(drawn: int, signal: float) -> bool:
+    """Whether so many joint outputs are found wherever the records are. signal: budget times number of records.
+
+    >>> is_found(40, 1000.0), is_found(41, 1000.0)
+    (True, False)
+    """
+    return signal / (2.0 * (drawn + 1)) >= WIDE + SPARE
+
+
+def joint_gap(drawn: int, budget: float) -> float:
+    """Largest gap among joint outputs that are found."""
+    return 2.0 * (1.0 if drawn <= 9 else 1.2) * math.sqrt(drawn + 1.0) / budget
+
+
+def curve_gap(drawn: int, budget: float, size: float, smooth: bool) -> float:
+    """Largest gap among quantiles on a curve through so many joint outputs, of a column that is smooth or not."""
+    between = size / (drawn + 1.0)
+    if smooth:
+        return math.hypot(joint_gap(drawn, budget), SMOOTH * math.sqrt(between))
+    return joint_gap(drawn, budget) + ROUGH * between
+
+
+def best_drawn(count: int, budget: float, size: float, smooth: bool) -> tuple[int, float]:
+    """How many of so many quantiles a joint release should draw, the others being read off a curve, and the largest
+    gap; all, and infinity, if nothing is found.
+
+    >>> [best_drawn(m, 0.1, 1000.0, smooth=True)[0] for m in (2, 9, 99)]
+    [2, 3, 3]
+    >>> [best_drawn(m, 1.0, 1000.0, smooth=False)[0] for m in (2, 9, 29, 99)]
+    [2, 9, 29, 32]
+    """
+    signal = budget * size
+    gaps = {k: curve_gap(k, budget, size, smooth) for k in range(FEWEST_DRAWN, min(count, MOST_DRAWN + 1))}
+    if count <= MOST_DRAWN:
+        gaps[count] = joint_gap(count, budget)
+    found = [(gap, k) for k, gap in gaps.items() if is_found(k, signal)]
+    gap, drawn = min(found, default=(math.inf, count))
+    return drawn, gap
+
+
+def smooth_cells_gap(count: int, budget: float, size: float) -> float:
+    """Largest gap of so many quantiles of a smooth distribution function on cells around a private place.
+
+    >>> round(smooth_cells_gap(99, 1.0, 1000.0), 1)
+    10.7
+    """
+    cells = min(max(budget * math.sqrt(size), FEWEST_CELLS), MOST_CELLS)
+    return 2.2 * math.sqrt(cells / (2.0 * budget**2) + size / (4.0 * cells)) * (count / 99.0) ** 0.14
+
+
+def tree_gap(count: int, budget: float) -> float:
+    """Largest gap of so many quantiles of a tree, of the worst of several columns."""
+    return 9.0 * math.sqrt(count) / budget

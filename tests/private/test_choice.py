@@ -1,0 +1,283 @@
+"""What "auto" chooses: from public facts, alike in every unit, never with an error, and with the law of its choice."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Any
+
+import hypothesis.strategies as st
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from scipy import stats
+
+import pq
+from pq.core.expected import best_drawn, is_found
+from pq.core.request import Request
+from pq.private.columns.cells import Points
+from pq.private.mechanisms import mechanism_for
+from pq.private.mechanisms.cells import Cells
+from pq.private.mechanisms.choice import MOST_PRIORS, chosen
+from pq.private.mechanisms.joint import Joint, drawn_levels
+from pq.private.mechanisms.joint.cutter import joint_cutter
+from pq.private.mechanisms.joint.plan import is_orderable
+from pq.private.randomness import Source
+
+PRIOR = pq.Uniform(-10, 10)
+
+
+def evenly(m: int) -> list[float]:
+    return [i / (m + 1) for i in range(1, m + 1)]
+
+
+def asked(m: int, **facts: Any) -> Request:
+    return Request.of(evenly(m), **{"epsilon": 1, "priors": PRIOR} | facts)
+
+
+@pytest.mark.parametrize(
+    ("m", "facts", "expected"),
+    [
+        (1, {}, "tree"),
+        (1, {"size_guess": 1000, "assume_smooth": True}, "tree"),
+        (9, {}, "joint"),
+        (9, {"size_guess": 1000, "assume_smooth": True}, "joint"),
+        (29, {}, "joint"),
+        (99, {}, "joint"),
+        (29, {"assume_smooth": True}, "cells"),
+        (99, {"assume_smooth": True}, "cells"),
+        (99, {"assume_smooth": True, "epsilon": 0.1}, "joint"),
+        (9, {"epsilon": 0.1}, "joint"),
+        (9, {"epsilon": 0.01}, "tree"),  # nothing is sound
+        (99, {"epsilon": 0.01, "assume_smooth": True}, "tree"),
+        (9, {"size_guess": 1e300}, "tree"),  # ties would take long
+        (9, {"epsilon": math.inf}, "tree"),
+        (9, {"epsilon": 1e300}, "tree"),
+        (9, {"grid": 1}, "tree"),
+        (9, {"calibration": "paper"}, "tree"),
+        (9, {"arity": 3}, "tree"),
+        (9, {"max_contributions": 3}, "joint"),
+        (9, {"max_contributions": 1000}, "tree"),
+        (9, {"adjacency": "replace"}, "joint"),
+        (9, {"priors": [pq.Cauchy(i, 1) for i in range(9)]}, "joint"),
+        (29, {"priors": [pq.Cauchy(i, 1) for i in range(29)], "assume_smooth": True}, "tree"),
+        (99, {"priors": [pq.Cauchy(i, 1) for i in range(99)], "epsilon": 0.1}, "tree"),
+        (2, {"priors": [pq.Uniform(2, 3), pq.Uniform(0, 1)]}, "tree"),  # no joint law
+        (9, {"priors": pq.from_scipy(stats.alpha(2.5))}, "tree"),
+    ],
+)
+def test_choices_as_public_facts(m: int, facts: dict[str, Any], expected: str) -> None:
+    request = asked(m, **facts)
+    assert (chosen(request) if request.mechanism == "auto" else request.mechanism) == expected
+    assert mechanism_for(request).name == expected
+
+
+def test_few_are_drawn_where_a_budget_does_not_find_all() -> None:
+    """As many as are asked for, or evenly spaced ones that are found; in a clump of quantiles, inside the clump."""
+    assert drawn_levels(asked(9)) == asked(9).distinct
+    assert drawn_levels(asked(9, epsilon=0.1)) == (Fraction(1, 4), Fraction(1, 2), Fraction(3, 4))
+    assert len(drawn_levels(asked(99, assume_smooth=True))) < len(drawn_levels(asked(99))) <= 32
+    clump = Request.of([0.0, *(0.9 + i / 1000 for i in range(90)), 1.0], epsilon=0.1, priors=PRIOR)
+    levels = drawn_levels(clump)
+    assert 0 < levels[0] < levels[1] < levels[2] < 1 and all(Fraction(9, 10) < q < Fraction(99, 100) for q in levels)
+    for m, epsilon, smooth in ((5, 0.01, False), (2, 1e-9, True), (1, 1, True)):
+        assert drawn_levels(asked(m, epsilon=epsilon, assume_smooth=smooth)) == asked(m).distinct
+    for m in range(1, 120, 7):
+        for budget in (0.03, 0.1, 0.4, 1.0, 5.0):
+            for smooth in (False, True):
+                drawn, gap = best_drawn(m, budget, 1000.0, smooth)
+                assert 1 <= drawn <= m and (math.isinf(gap) or is_found(drawn, budget * 1000.0))
+
+
+NUMBERS = st.floats(-50.0, 50.0)
+WIDTHS = st.floats(0.01, 50.0)
+FAMILIES = st.sampled_from(["Uniform", "Normal", "Cauchy", "Laplace"])
+
+
+def prior_in(family: str, loc: float, width: float, unit: float) -> pq.Prior:
+    if family == "Uniform":
+        return pq.Uniform((loc - width) * unit, (loc + width) * unit)
+    law: pq.Prior = getattr(pq, family)(loc * unit, width * unit)
+    return law
+
+
+@given(
+    st.lists(st.tuples(FAMILIES, NUMBERS, WIDTHS), min_size=1, max_size=3),
+    st.sampled_from([1e-9, 1 / 1024, 3.0, 1000.0, 1e12]),
+    st.sampled_from([2, 9, 20, 60]),
+    st.sampled_from([0.02, 0.1, 1, 30]),
+    st.booleans(),
+    st.sampled_from([None, 10, 1000, 10**6]),
+    st.booleans(),
+)
+@settings(max_examples=60, deadline=None)
+def test_the_choice_is_alike_in_every_unit(
+    laws: Any, unit: float, m: int, epsilon: float, smooth: bool, size: int | None, on_grid: bool
+) -> None:
+    def facts(unit: float) -> Request:
+        priors = [prior_in(*laws[i * len(laws) // m], unit) for i in range(m)]
+        grid = {"grid": Fraction(1, 4) * Fraction(unit)} if on_grid else {}
+        return asked(m, priors=priors, epsilon=epsilon, assume_smooth=smooth, size_guess=size, **grid)
+
+    one, other = mechanism_for(facts(1.0)), mechanism_for(facts(unit))
+    assert one.name == other.name
+    if isinstance(one, Joint) and isinstance(other, Joint):
+        assert one.levels == other.levels
+
+
+@pytest.mark.parametrize("facts", [{}, {"grid": 0.25}, {"epsilon": 0.1}, {"size_guess": 1000, "assume_smooth": True}])
+@pytest.mark.parametrize("m", [1, 9, 40])
+@pytest.mark.parametrize(
+    "prior", [(pq.Uniform(-10, 10), pq.Uniform(-1e4, 1e4)), (pq.Cauchy(1, 3), pq.Cauchy(1e3, 3e3))]
+)
+def test_a_release_is_alike_in_every_unit(m: int, facts: dict[str, Any], prior: tuple[pq.Prior, pq.Prior]) -> None:
+    """The same uniforms, data, prior and grid times a thousand: the values are a thousand times as large."""
+    x = np.random.default_rng(m).normal(size=500)
+    large = facts | ({"grid": 250} if "grid" in facts else {})
+    one, other = (
+        pq.release(data, evenly(m), rng=5, priors=law, **{"epsilon": 1} | rest)
+        for data, law, rest in ((x, prior[0], facts), (1000.0 * x, prior[1], large))
+    )
+    assert one.mechanism == other.mechanism and one.total == other.total
+    np.testing.assert_allclose(other.values, 1000.0 * one.values, rtol=1e-7, atol=1e-4)
+
+
+@pytest.mark.parametrize("facts", [{}, {"adjacency": "replace"}, {"epsilon": 0.5}])
+def test_auto_has_the_law_of_what_it_chooses(facts: dict[str, Any]) -> None:
+    """Exact densities are the same and the losses on neighbours are below epsilon; few outputs and a curve too."""
+    x, quantiles = np.sort(np.random.default_rng(1).normal(size=60)).tolist(), evenly(9)
+    options: dict[str, Any] = {"epsilon": 2, "priors": PRIOR, "size_guess": 200} | facts
+    name = chosen(Request.of(quantiles, **options))
+    assert name == "joint"
+    neighbours = [x[1:], x[:30] + x[31:]] if options.get("adjacency") != "replace" else [[9.0, *x[1:]], [*x[:-1], -9.0]]
+    for seed in range(4):
+        drawn = pq.release(x, quantiles, rng=seed, **options)
+        outcome = {"values": drawn.values, "total": drawn.total} | dict(drawn.outcome)
+        density = pq.log_density(x, outcome, quantiles, **options)
+        assert math.isfinite(density) and density == pq.log_density(x, outcome, quantiles, mechanism=name, **options)
+        for y in neighbours:
+            assert abs(pq.privacy_loss(x, y, outcome, quantiles, **options)) <= options["epsilon"] * (1 + 1e-12)
+
+
+def test_values_that_do_not_follow_from_what_was_drawn_are_impossible() -> None:
+    x, quantiles = np.random.default_rng(1).normal(size=60), evenly(9)
+    options: dict[str, Any] = {"epsilon": 0.5, "priors": PRIOR, "size_guess": 200}
+    drawn = pq.release(x, quantiles, rng=0, **options)
+    outcome = {"values": drawn.values, "total": drawn.total} | dict(drawn.outcome)
+    assert len(outcome["drawn"]) == 3 and math.isfinite(pq.log_density(x, outcome, quantiles, **options))
+    for wrong in (
+        {"values": drawn.values + 1e-9},
+        {"total": drawn.total + 1},
+        {"drawn": [-1.0, 0.0, 1.0]},
+        {"drawn": [0.0]},
+    ):
+        assert pq.log_density(x, outcome | wrong, quantiles, **options) == -math.inf
+
+
+def test_totals_that_are_no_whole_numbers_are_told_rounded() -> None:
+    """The grid's step is no whole number: what is released has a finite density, the numbers beside it have not."""
+    x, quantiles = np.random.default_rng(1).normal(size=60), evenly(9)
+    options: dict[str, Any] = {"epsilon": 0.7, "priors": PRIOR, "mechanism": "joint", "size_guess": 1000.0}
+    drawn = pq.release(x, quantiles, rng=3, **options)
+    assert drawn.total is not None
+    found = [
+        math.isfinite(pq.log_density(x, {"values": drawn.values, "total": drawn.total + i}, quantiles, **options))
+        for i in (-1, 0, 1)
+    ]
+    assert found == [False, True, False]
+
+
+@pytest.mark.parametrize("where", ["cuts", "refined"])
+@pytest.mark.parametrize("adjacency", ["add-remove", "replace"])
+def test_cells_along_cuts_of_a_joint_release(where: Any, adjacency: str) -> None:
+    """The losses of the whole outcome on neighbours are below epsilon, and budgets add up to it."""
+    x = np.sort(np.random.default_rng(2).normal(size=80))
+    request = asked(3, epsilon=2, size_guess=400, adjacency=adjacency)
+    maker = Cells(request, where=where)
+    assert sum(maker.plan.budgets, Fraction(0)) == 2 and maker.plan.partition.adjacency == adjacency
+    others = [np.delete(x, i) for i in (0, 40)] if adjacency == "add-remove" else [np.sort(np.append(x[1:], 9.0))]
+    for seed in range(3):
+        outcome = maker.draw(Points(x), Source(seed))
+        far, rest = maker.log_parts(Points(x), outcome)
+        assert math.isfinite(rest)
+        for y in others:
+            other_far, other = maker.log_parts(Points(y), outcome)
+            assert abs(rest - other - float(far - other_far)) <= 2.0 * (1 + 1e-9)
+
+
+def test_a_cutter_gives_what_it_says() -> None:
+    cutter = joint_cutter(asked(3, priors=[pq.Normal(-1, 1), pq.Normal(0, 1), pq.Normal(1, 1)]))(
+        (Fraction(1, 3), Fraction(2, 3)), Fraction(1, 2), "add-remove"
+    )
+    assert cutter.rho == Fraction(1, 32) and cutter.epsilon == Fraction(1, 2) and cutter.adjacency == "add-remove"
+    assert cutter.plan.priors == (pq.Normal(-1, 1), pq.Normal(1, 1))
+    cuts = cutter.cuts(Points(np.linspace(-1, 1, 50)), Source(0).bytes)
+    assert cuts.shape == (2,) and math.isfinite(cutter.log_parts(Points(np.linspace(-1, 1, 50)), cuts)[1])
+
+
+def test_sequences_keep_to_the_tree() -> None:
+    days = [np.random.default_rng(i).normal(size=200) for i in range(2)]
+    predictor = pq.sequential.PubPrev(evenly(9), loc=0, scale=5)
+    results = pq.release_sequence(days, np.zeros((2, 0)), predictor, evenly(9), epsilon=1, rng=1)
+    assert [one.mechanism for one in results] == ["tree", "tree"]
+
+
+def test_more_priors_than_are_quick_are_left_to_the_tree() -> None:
+    for count, expected in ((MOST_PRIORS, "joint"), (MOST_PRIORS + 1, "tree")):
+        assert chosen(asked(count, priors=[pq.Cauchy(i, 1) for i in range(count)], size_guess=2000)) == expected
+
+
+@pytest.mark.parametrize(
+    ("m", "facts", "aim"),
+    [
+        (9, {}, 7.0),
+        (99, {}, 22.0),
+        (9, {"epsilon": 0.1, "assume_smooth": True}, 45.0),
+        (99, {"assume_smooth": True}, 11.5),
+    ],
+)
+def test_aims_of_the_largest_gap(m: int, facts: dict[str, Any], aim: float) -> None:
+    """Means of a hundred releases with fixed seeds; for others the means exceed these aims with a probability below
+    0.05, by their standard errors (at most a thirtieth of the aim)."""
+    rng, gaps = np.random.default_rng(0), []
+    for seed in range(100):
+        x = rng.normal(size=1000)
+        values = pq.release(x, evenly(m), rng=seed, priors=PRIOR, **{"epsilon": 1} | facts).values
+        gaps.append(pq.max_gap(x, evenly(m), values))
+    assert np.mean(gaps) <= aim
+
+
+@pytest.mark.parametrize("grid", [None, 0.25])
+def test_curves_stay_where_values_may_be(grid: float | None) -> None:
+    """Two records for ninety-nine quantiles, read off a curve: increasing, inside the prior's support, on the grid."""
+    options: dict[str, Any] = {"epsilon": 1, "priors": pq.Uniform(0, 3), "mechanism": "joint", "grid": grid}
+    for seed in range(5):
+        drawn = pq.release([1.0, 2.0], evenly(99), rng=seed, **options)
+        assert "drawn" in drawn.outcome and np.all(np.diff(drawn.values) >= 0)
+        assert np.all((drawn.values >= 0) & (drawn.values <= 3))
+        assert grid is None or np.all(drawn.values % grid == 0)
+        outcome = {"values": drawn.values, "total": drawn.total} | dict(drawn.outcome)
+        assert math.isfinite(pq.log_density([1.0, 2.0], outcome, evenly(99), **options))
+
+
+def test_records_with_strides_are_drawn_from() -> None:
+    x = np.arange(40.0)
+    options: dict[str, Any] = {"epsilon": 1, "priors": pq.Uniform(0, 40), "rng": 1, "mechanism": "joint"}
+    assert pq.release(x[::2], evenly(4), **options).values.tolist() == (
+        pq.release(x[::2].copy(), evenly(4), **options).values.tolist()
+    )
+
+
+def test_priors_that_leave_no_order_have_no_joint_release() -> None:
+    """With gaps: the second output must lie above nine, the third below seven."""
+    gap = pq.Mixture((pq.Uniform(0, 1), pq.Uniform(9, 10)), (1.0, 1.0))
+    for priors in ([pq.Uniform(4, 5), gap, pq.Uniform(6, 7)], [pq.Uniform(1, 2), gap, pq.Uniform(0, 1)]):
+        assert not is_orderable(priors) and chosen(asked(3, priors=priors)) == "tree"
+        for mechanism in ("joint", "auto"):
+            options: dict[str, Any] = {"epsilon": 1, "priors": priors, "mechanism": mechanism}
+            if mechanism == "joint":
+                with pytest.raises(ValueError, match="priors"):
+                    pq.release([1.0], evenly(3), **options)
+            else:
+                assert np.all(np.isfinite(pq.release([1.0], evenly(3), **options).values))
+    assert is_orderable([pq.Uniform(4, 5), gap, pq.Uniform(6, 11)]) and is_orderable([gap] * 3)
