@@ -2,9 +2,9 @@
 pq.private`."""
 
 from pq.core.machine import coins, loss
-from pq.private.fast import walk
+from pq.private.fast import pairs, walk
 from pq.private.mechanisms.joint import machine
 
 if __name__ == "__main__":
-    kernels = coins.bet, loss.laplace_losses, walk.walk_lanes, machine.walk_joint
+    kernels = coins.bet, loss.laplace_losses, walk.walk_lanes, pairs.pair_losses, pairs.pair_changes, machine.walk_joint
     print(f"{sum(kernel.make() for kernel in kernels)} inner loops are compiled")

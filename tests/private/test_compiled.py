@@ -18,7 +18,7 @@ from pq.core.priors import Prior
 from pq.core.priors.kernel import kinds
 from pq.core.request import Request
 from pq.private.columns.cells import Points
-from pq.private.fast import laws, walk
+from pq.private.fast import laws, pairs, view, walk
 from pq.private.fast.encode import encode
 from pq.private.mechanisms import independent
 from pq.private.mechanisms.tree import Tree
@@ -258,21 +258,21 @@ def test_target_ranks_are_exact(seed: int) -> None:
         numerator, n = int(rng.integers(0, denominator + 1)), int(rng.choice([0, 7, 1000, 10**7, 2**40, 2**53, 2**62]))
         n = n if rng.random() < 0.5 else int(rng.integers(0, n + 1))
         exact = Fraction(numerator, denominator) * n
-        assert walk._target(numerator, denominator, n, True) == (math.floor(exact), 0.0)
-        whole, part = walk._target(numerator, denominator, n, False)
+        assert view.target_of(numerator, denominator, n, True) == (math.floor(exact), 0.0)
+        whole, part = view.target_of(numerator, denominator, n, False)
         assert whole == math.floor(exact) and abs(Fraction(part) - (exact - whole)) <= Fraction(1, 2**52)
 
 
 def test_kept_code_goes_with_its_sources_and_their_constants() -> None:
     """numba looks at one file only when it keeps machine code; the digest of all is a part of the key."""
-    for function in (walk.walk_lanes, coins.bet, loss.laplace_losses):
+    for function in (walk.walk_lanes, pairs.pair_losses, pairs.pair_changes, coins.bet, loss.laplace_losses):
         assert [cell.cell_contents for cell in function.py_func.__closure__] == [keep.SOURCES]
     keys = {
         keep.kept("int64(int64)")(make).dispatcher._cache._index_key(None, _Codegen())
         for make in (_maker(1), _maker(2))
     }
     assert len(keys) == 2
-    assert walk.LATTICE_END == steps.LATTICE_END and walk.LEAST_LOG_MASS == independent.LEAST_LOG_MASS
+    assert view.LATTICE_END == steps.LATTICE_END and walk.LEAST_LOG_MASS == independent.LEAST_LOG_MASS
     assert {pq.Uniform, pq.Cauchy, pq.HalfCauchy, pq.Laplace, pq.Normal, pq.LogNormal} <= set(kinds())
     for family, kind in kinds().items():
         table = encode([family(1.0, 2.0)])

@@ -19,106 +19,23 @@ from numba import boolean, float64, int64
 
 from pq.core.machine.keep import compiled, given, kept
 from pq.private.fast.laws import LARGEST, add_cell_masses, log_mass, mass, point
+from pq.private.fast.view import (
+    LATTICE_END,
+    distance_of,
+    edge_of,
+    first_above,
+    last_cell,
+    rank_of,
+    share_of,
+    target_of,
+    view_of,
+)
 
-LATTICE_END = 2.0**51  # as in pq.private.columns.cells
 REACH = 9.0  # nats: weights beyond are less than e^-9 of the largest, before the prior has its say
 LEAST_LOG_MASS = -5e5  # as in pq.private.mechanisms.independent
 TINY = 1e-250  # total weights below are done again with logarithms
 ROUNDING = 1.0 + 1e-9  # a bound stays one whatever the last digits of the masses are
 MOST_NATS = 1e6  # of the largest weight below one: further off, logarithms lose digits, and the formulas do better
-
-
-@compiled
-def _first_above(x: Any, first: int, last: int, value: float) -> int:
-    """Least index in first..last whose entry exceeds a value (last if none does)."""
-    while first < last:
-        middle = (first + last) // 2
-        if x[middle] > value:
-            last = middle
-        else:
-            first = middle + 1
-    return first
-
-
-@compiled
-def _first_not_below(x: Any, first: int, last: int, value: float) -> int:
-    while first < last:
-        middle = (first + last) // 2
-        if x[middle] < value:
-            first = middle + 1
-        else:
-            last = middle
-    return first
-
-
-@compiled
-def _target(numerator: int, denominator: int, n: int, floored: bool) -> tuple[int, float]:
-    """`q n` for q = numerator / denominator <= 1 as a whole number and a part: exact integers modulo 2^64."""
-    whole = np.int64(n * (numerator / denominator))
-    rest = np.int64(n) * numerator - whole * denominator
-    while rest < 0:
-        whole -= 1
-        rest += denominator
-    while rest >= denominator:
-        whole += 1
-        rest -= denominator
-    return whole, 0.0 if floored else rest / denominator  # type: ignore[return-value]
-
-
-# What a mechanism sees of a column, as one tuple `view`:
-#   x, before   all values and the records before each of them, see `walk_lanes`
-#   first, d    index of the first value that counts, and how many do
-#   base, n     what to take from `before` to have ranks within the node, and the node's weight; ranks, weights and
-#               targets are in parts of a record
-#   low, high   outermost edges of its cells, in the units of the data
-#   low_held, high_held   whether the first and the last value are the ends of the node's interval
-#   up, down    numerator and denominator of the lattice's step, 0 and 0 for real outputs
-# Cells are numbered from 0. With real outputs cell k lies between value k - 1 and value k of the node. On a lattice
-# cell 2 j is the run of multiples below value j, and cell 2 j + 1 is value j.
-
-
-@compiled
-def _last_cell(view: Any) -> int:
-    return 2 * view[3] if view[10] > 0.0 else view[3]
-
-
-@compiled
-def _rank(view: Any, j: int) -> int:
-    """Records of the node below its value j, in parts; for j = d all of them."""
-    before, first, d, base, n = view[1], view[2], view[3], view[4], view[5]
-    if before.size == 0:
-        return j
-    if j == 0:
-        return 0
-    return n if j == d else before[first + j] - base
-
-
-@compiled
-def _distance(view: Any, cell: int, target: tuple[int, float]) -> float:
-    """Of the target from the ranks that a cell stands for."""
-    j = cell // 2 if view[10] > 0.0 else cell
-    low = _rank(view, j)
-    if low > target[0]:
-        return float(low - target[0]) - target[1]
-    high = _rank(view, j + cell % 2) if view[10] > 0.0 else low
-    return float(target[0] - high) + target[1] if high <= target[0] else 0.0
-
-
-@compiled
-def _edge(view: Any, k: int) -> float:
-    """Lower edge of cell k in the units of the data; upper edge of the last one for the number after it."""
-    x, first, low, high, up, down = view[0], view[2], view[6], view[7], view[10], view[11]
-    last = _last_cell(view)
-    if k == 0 or (k == 1 and view[8]):
-        return low
-    if k == last + 1 or (k == last and view[9]):
-        return high
-    if not up > 0.0:
-        return x[first + k - 1]
-    unit = x[first + (k - 1) // 2] + (-0.5 if k % 2 else 0.5)
-    if abs(unit) > LATTICE_END:
-        unit *= math.inf
-    return min(max(unit * up / down, low), high)
 
 
 @compiled
@@ -129,9 +46,9 @@ def _cell_at(view: Any, rank: float) -> int:
     low, high = 0, view[3]
     if view[1].size == 0:
         return int(min(rank, float(high)))
-    while low < high:  # the largest j with _rank(j) <= rank
+    while low < high:  # the largest j with rank_of(j) <= rank
         middle = (low + high + 1) // 2
-        if _rank(view, middle) <= rank:
+        if rank_of(view, middle) <= rank:
             low = middle
         else:
             high = middle - 1
@@ -151,19 +68,19 @@ def _outside(
     logs: bool,
 ) -> float:
     """Upper bound on the (log) weight of the cells below `first` (side -1) or above `last` (side 1), by blocks."""
-    end = _last_cell(view)
+    end = last_cell(view)
     total = -math.inf if logs else 0.0
     width = max(last - first + 1, 1)
     while (side < 0 and first > 0) or (side > 0 and last < end):
         if side < 0:
             nearest, one = first - 1, max(first - width, 0)
-            a, b = _edge(view, one), _edge(view, first)
+            a, b = edge_of(view, one), edge_of(view, first)
             first = one
         else:
             nearest, one = last + 1, min(last + width, end)
-            a, b = _edge(view, last + 1), _edge(view, one + 1)
+            a, b = edge_of(view, last + 1), edge_of(view, one + 1)
             last = one
-        score = -rate * _distance(view, nearest, target)
+        score = -rate * distance_of(view, nearest, target)
         if logs:
             bound = score + log_mass(parts, a, b) + 1e-9
             if math.isnan(bound):
@@ -187,28 +104,28 @@ def _weigh(view: Any, parts: Any, target: tuple[int, float], rate: float, first:
     edges, out = np.empty(count + 1), np.empty(count)
     plain = view[1].size == 0
     if plain:
-        edges[0], edges[count] = _edge(view, first), _edge(view, last + 1)
+        edges[0], edges[count] = edge_of(view, first), edge_of(view, last + 1)
         for k in range(1, count):
             edges[k] = view[0][view[2] + first + k - 1]
     else:
         for k in range(count + 1):
-            edges[k] = _edge(view, first + k)
+            edges[k] = edge_of(view, first + k)
     if logs:
         for k in range(count):
-            out[k] = log_mass(parts, edges[k], edges[k + 1]) - rate * _distance(view, first + k, target)
+            out[k] = log_mass(parts, edges[k], edges[k + 1]) - rate * distance_of(view, first + k, target)
         return out
     add_cell_masses(parts, edges, out)
     if not plain:
         for k in range(count):
             if out[k] > 0.0:
-                out[k] *= math.exp(-rate * _distance(view, first + k, target))
+                out[k] *= math.exp(-rate * distance_of(view, first + k, target))
         return out
     ratio, middle = math.exp(-rate), min(max(target[0] + 1 - first, 0), count)
-    score = math.exp(-rate * _distance(view, first + middle, target))
+    score = math.exp(-rate * distance_of(view, first + middle, target))
     for k in range(middle, count):
         out[k] *= score
         score *= ratio
-    score = math.exp(-rate * _distance(view, first + middle - 1, target))
+    score = math.exp(-rate * distance_of(view, first + middle - 1, target))
     for k in range(middle - 1, -1, -1):
         out[k] *= score
         score *= ratio
@@ -232,14 +149,14 @@ def _pick(weights: Any, below: float, above: float, uniform: float) -> int:
     lowest, highest = uniform * total - (1.0 - uniform) * below, uniform * (total + above)
     if lowest < 0.0 or (highest >= total and above > 0.0):
         return -1
-    index = min(_first_above(weights, 0, weights.size, lowest), last)
+    index = min(first_above(weights, 0, weights.size, lowest), last)
     return index if highest < weights[index] or index == last else -1
 
 
 @compiled
 def _cell(view: Any, parts: Any, target: tuple[int, float], rate: float, uniform: float) -> int:
     """The cell whose share of the weight covers the uniform; -2 if the numbers do not do."""
-    end = _last_cell(view)
+    end = last_cell(view)
     middle, reach = float(target[0]), 1.0 + REACH / rate
     logs = False
     while True:
@@ -268,42 +185,6 @@ def _cell(view: Any, parts: Any, target: tuple[int, float], rate: float, uniform
         if index == -2 or (first == 0 and last == end):
             return -2
         reach *= 2.0
-
-
-@compiled
-def _view(
-    x: Any,
-    before: Any,
-    low: float,
-    high: float,
-    low_share: int,
-    high_share: int,
-    edge: bool,
-    up: float,
-    down: float,
-    unit: int,
-) -> Any:
-    """The records strictly between two outputs, and on a lattice the shares of those at the outputs."""
-    start = _first_above(x, 0, x.size, low)
-    stop = _first_not_below(x, start, x.size, high)
-    first, last, base, n = start, stop, 0, stop - start
-    a, b = low, high
-    if before.size:
-        low_weight, high_weight = 0, 0
-        if up > 0.0:
-            if start > 0 and x[start - 1] == low:
-                low_weight = low_share * ((before[start] - before[start - 1]) // unit)
-            if stop < x.size and x[stop] == high:
-                high_weight = high_share * ((before[stop + 1] - before[stop]) // unit)
-        first, last = start - (low_weight > 0), stop + (high_weight > 0)
-        base = before[start] - low_weight
-        n = low_weight + (before[stop] - before[start]) + high_weight
-    if up > 0.0:
-        a = (low - 0.5) * up / down if low > -LATTICE_END else -math.inf
-        b = (high + 0.5) * up / down if high < LATTICE_END else math.inf
-    if edge:
-        a, b = -math.inf, math.inf
-    return (x, before, first, last - first, base, n, a, b, first < start, last > stop, up, down)
 
 
 @compiled
@@ -355,11 +236,11 @@ def _draw(
     uniform: float, place: float,
 ) -> float:  # fmt: skip
     """One mechanism's output, from low to high in the units of the outputs; NaN if the numbers do not do."""
-    up, target = view[10], _target(numerator, denominator, view[5], floored)
+    up, target = view[10], target_of(numerator, denominator, view[5], floored)
     cell = _cell(view, parts, target, rate, uniform)
     if cell < 0:
         return math.nan
-    lower, upper = _edge(view, cell), _edge(view, cell + 1)
+    lower, upper = edge_of(view, cell), edge_of(view, cell + 1)
     if up > 0.0:
         return min(max(_multiple(view, parts, cell, lower, upper, low, high, place), low), high)
     o = point(parts, lower, upper, place)
@@ -367,21 +248,6 @@ def _draw(
         return math.nan
     o = min(max(o, np.nextafter(lower, math.inf)), LARGEST)  # a cell holds its upper edge, not its lower one
     return min(max(o, low), high)
-
-
-@compiled
-def _share(shares: Any, out: Any, nodes: Any, node: int, side: int, unit: int) -> int:
-    """Parts of the records at the node's lower (side 0) or upper end that go on to it, if they are halved; see
-    `pq.private.mechanisms.tree.split`."""
-    parent, own = nodes[node, 4], nodes[node, 2 + side]
-    if parent < 0 or own == nodes[parent, 2 + side]:
-        return shares[parent, side] if parent >= 0 else 0
-    o, low, high = out[own], nodes[parent, 2], nodes[parent, 3]
-    if low >= 0 and o == out[low]:
-        return shares[parent, 0] // 2
-    if high >= 0 and o == out[high]:
-        return shares[parent, 1] // 2
-    return unit // 2
 
 
 _SIGNATURE = int64(
@@ -432,9 +298,9 @@ def walk_lanes(sources: int) -> Any:
                 high = out[lane, nodes[j, 3]] if nodes[j, 3] >= 0 else math.inf
                 if lattice[3] > 0.0:
                     for side in range(2):
-                        shares[j, side] = _share(shares, out[lane], nodes, j, side, unit)
+                        shares[j, side] = share_of(shares, out[lane], nodes, j, side, unit, int(lattice[3]))
                 if low < high:
-                    view = _view(x, before, low, high, shares[j, 0], shares[j, 1], edge, lattice[0], lattice[1], unit)
+                    view = view_of(x, before, low, high, shares[j, 0], shares[j, 1], edge, lattice[0], lattice[1], unit)
                 for i in range(first, end):
                     q = members[i]
                     t = q % parts.shape[1]
