@@ -92,7 +92,7 @@ class _TellingLaw(Law):
     """A law that returns the midpoint of a bounded interval without records."""
 
     @property
-    def fallback(self) -> float | None:  # type: ignore[override]
+    def fallback(self) -> float | None:
         middle = (self.low + self.high) / 2.0
         return middle if self.view.n == 0 and math.isfinite(middle) else super().fallback
 

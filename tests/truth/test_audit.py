@@ -81,14 +81,14 @@ SETTINGS = list(itertools.product(*SETTING_PARTS, (None, 0.5, 0.1)))
 
 @pytest.mark.parametrize("adjacency", ["add-remove", "replace"])
 def test_machine_losses_are_those_of_the_formulas(adjacency: str) -> None:
-    """2,160 random pairs of each adjacency over all settings, with ties, impossible outputs and outputs off the grid,
+    """1,080 random pairs of each adjacency over all settings, with ties, impossible outputs and outputs off the grid,
     to 1e-9; machine code does most of them, and all that it says is finite."""
     rng = np.random.default_rng(1)
     moved = compiled = 0
     for calibration, adaptation, arity, _, grid in [s for s in SETTINGS if s[3] == adjacency]:
         keywords = {"calibration": calibration, "adaptation": adaptation, "arity": arity, "adjacency": adjacency}
         tree, quantiles, arguments = random_tree(rng, grid=grid, **keywords)
-        x, y, o = random_pairs(rng, 60, len(quantiles), grid, adjacency)
+        x, y, o = random_pairs(rng, 30, len(quantiles), grid, adjacency)
         wanted = np.array(
             [
                 pq.privacy_loss(a[a < math.inf], b[b < math.inf], c, quantiles, mechanism="tree", **arguments)
@@ -103,7 +103,7 @@ def test_machine_losses_are_those_of_the_formulas(adjacency: str) -> None:
         np.testing.assert_array_equal(machine[known], found[known])
         moved += int(np.count_nonzero(wanted[known]))
         compiled += int(known.sum())
-    assert compiled > 800 and moved > 500
+    assert compiled > 400 and moved > 250
 
 
 def test_unit_bins_are_the_piecewise_constant_prior() -> None:
@@ -147,6 +147,28 @@ def test_machine_losses_with_many_bins_and_any_numbers_of_records() -> None:
         slow = TreeLosses(quantiles, epsilon=1, machine=False, **keywords)
         assert np.isnan(slow.compiled(x, y, o)).all()
     assert moved > 500
+
+
+def test_machine_losses_with_one_thing_wrong_are_told_apart() -> None:
+    """The comparison above can fail: rates that are off by a millionth, floors, shares of ties, ends of intervals."""
+    rng = np.random.default_rng(3)
+    quantiles = evenly(4)
+    keywords: dict[str, Any] = {"epsilon": 1, "priors": pq.Cauchy(0.3, 0.2), "grid": 0.5, "arity": 3}
+    right = TreeLosses(quantiles, **keywords)
+    x, y, o = random_pairs(rng, 100, 4, 0.5, "add-remove")
+    wanted = right.compiled(x, y, o)
+    nodes, members, fractions, rates, floored, edge, lattice = right.law()
+    wrong = [
+        (nodes, members, fractions, rates * (1.0 + 1e-6), floored, edge, lattice),
+        (nodes, members, np.roll(fractions, 1, axis=0), rates, floored, edge, lattice),
+        (nodes, members, fractions, rates, not floored, edge, lattice),
+        (nodes, members, fractions, rates, floored, not edge, lattice),
+        (nodes, members, fractions, rates, floored, edge, lattice * np.array([1, 1, 1, 0])),
+        (nodes, members, fractions, rates, floored, edge, lattice * np.array([2, 1, 1, 1])),
+    ]
+    for k, law in enumerate(wrong):
+        right.law = lambda law=law: law  # type: ignore[method-assign]
+        assert np.nanmax(np.abs(right.compiled(x, y, o) - wanted)) > 1e-8, k
 
 
 def bin_weights(rng: np.random.Generator, bins: int, spread: float) -> list[float]:
@@ -248,8 +270,10 @@ def test_finds_ties_that_go_to_both_sides() -> None:
 
 
 def test_finds_a_release_of_the_midpoint_of_an_empty_interval() -> None:
-    broken = TreeLosses(evenly(7), law=MidpointOfNothing, machine=False, epsilon=1, priors=unit_bins(-0.5, np.ones(16)), grid=1)
-    report = rising(broken, 7, line=Line.between(0.0, 15.0, step=Fraction(1)), pairs=2_000)
+    broken = TreeLosses(
+        evenly(7), law=MidpointOfNothing, machine=False, epsilon=1, priors=unit_bins(-0.5, np.ones(16)), grid=1
+    )
+    report = rising(broken, 7, line=Line.between(0.0, 15.0, step=Fraction(1)), pairs=600)
     assert report.loss == math.inf and not report.passed
     assert report.histogram[-1] > 0
 

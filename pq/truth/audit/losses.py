@@ -1,6 +1,6 @@
 """The privacy losses of `pq.release` for many pairs of columns at once, as the audit wants them (`alg:quantiles`).
 
-Machine code does what it can (`pq.private.fast.pairs`); the formulas do the rest, one pair after another. Which of the
+Machine code does what it can (`pq.private.fast.losses`); the formulas do the rest, one pair after another. Which of the
 two it is follows from the plan, the priors and the size of the numbers, before anything is evaluated; only outputs that
 may be impossible are found on the way.
 """
@@ -17,9 +17,10 @@ from pq.core.plan import PlanArrays
 from pq.core.priors.kernel import MODERATE
 from pq.core.request import Request
 from pq.private.columns.door import Array
+from pq.private.fast.changes import pair_changes
 from pq.private.fast.encode import encode
 from pq.private.fast.lanes import lattice_of
-from pq.private.fast.pairs import pair_changes, pair_losses
+from pq.private.fast.losses import pair_losses
 from pq.private.mechanisms.protocol import Outcome
 from pq.private.mechanisms.tree import OFF_GRID, Tree
 from pq.truth.density import difference_of
@@ -82,7 +83,7 @@ class TreeLosses:
 
     def changes(self, x: Array, neighbour: Array, values: Array) -> tuple[Array, Array, Array]:
         """What scores change by, at outputs (batch, m, most) and at the most over all cells (batch, m, 2), and where
-        that is; see `pq.private.fast.pairs.pair_changes`."""
+        that is; see `pq.private.fast.changes.pair_changes`."""
         one, other, outputs = (self._units(part) for part in (x, neighbour, values))
         shape = outputs.shape
         gains, extremes, places = np.zeros((*shape, self.widest)), np.zeros((*shape, 2)), np.zeros((*shape, 2))

@@ -92,7 +92,7 @@ def audit_release(
         epsilon=float(laid.epsilon),
         adjacency=adjacency,
         prior=worst if priors is None else None,
-        priors=list(searches[worst].mechanism.priors),  # type: ignore[attr-defined]
+        priors=list(searches[worst].mechanism.priors),  # type: ignore[union-attr]
         ceiling=most,
         seed=seed,
         settings={

@@ -44,7 +44,7 @@ class WorstPriors:
         gains, extremes, _ = self.losses.changes(x, neighbour, values)
         totals = -extremes.sum(axis=1).T
         for node in self.plan.nodes:
-            orders = [sum(gains[:, i, b] for i, b in zip(node.indices, order, strict=True)) for order in _orders(node)]
+            orders = [gains[:, list(node.indices), list(order)].sum(axis=1) for order in _orders(node)]
             totals += np.max(orders, axis=0), np.min(orders, axis=0)
         return np.where(totals[0] >= -totals[1], totals[0], totals[1])
 
