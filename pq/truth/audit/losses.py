@@ -39,7 +39,7 @@ class TreeLosses:
     >>> import numpy as np, pq
     >>> tree = TreeLosses([0.5], epsilon=1, priors=pq.Uniform(0, 4))
     >>> tree.log_ratio(np.array([[1.0, 2.0, 3.0]]), np.array([[1.0, 2.0, np.inf]]), np.array([[2.5]])).round(6)
-    array([0.313262])
+    array([0.73726])
     """
 
     def __init__(self, quantiles: Any, *, law: type[Tree] = Tree, machine: bool = True, **options: Any) -> None:
