@@ -127,7 +127,7 @@ lock: $(READY) ## derive requirements.lock from pyproject.toml
 	  --output-file benchmarks/peers/requirements.lock
 
 clean: ## remove caches and build outputs; keeps .venv and runs/
-	rm -rf build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 	find . -name __pycache__ -not -path './$(VENV)/*' -prune -exec rm -rf {} +
 	find . -name .ipynb_checkpoints -not -path './$(VENV)/*' -prune -exec rm -rf {} +
 	rm -f $(READY)

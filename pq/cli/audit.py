@@ -14,7 +14,7 @@ from pq.cli.release import parse_prior, parse_quantiles, tree_options
 from pq.core.exact import quantile_fractions
 from pq.truth.audit.report import TOLERANCE, AuditReport
 from pq.truth.audit.table import settings as all_settings
-from pq.truth.audit.table import write_table
+from pq.truth.audit.table import write_audit
 from pq.truth.audit.tree import audit_release
 
 
@@ -92,7 +92,7 @@ def _save(report: AuditReport, path: Path) -> None:
 def _audit_all(path: Path, pairs: int, seed: int) -> None:
     total = sum(1 for _ in all_settings()) * pairs
     with tqdm(total=total, unit="pair", unit_scale=True, desc="pq audit --full", disable=None) as bar:
-        rows = write_table(path, pairs, seed, bar.update)
+        rows = write_audit(path, pairs, seed, bar.update)
     worst = max(float(row["ratio"]) for row in rows)
     total = sum(int(row["pairs"]) for row in rows)
     click.echo(f"{len(rows)} settings, {total:,} pairs, largest |loss| / epsilon {worst:.8f}: {path}")

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from scipy.interpolate import PchipInterpolator
+import scipy
 
 from pq.core.priors import Mixture, Prior
 from pq.core.priors.numerics import LARGEST
@@ -60,7 +60,7 @@ class MonotoneCurve:
         with np.errstate(all="ignore"):
             out = np.full(len(levels), places[0])
             if len(knots) > 1:
-                out = PchipInterpolator(knots, places)(np.clip(levels, knots[0], knots[-1]))
+                out = scipy.interpolate.PchipInterpolator(knots, places)(np.clip(levels, knots[0], knots[-1]))
                 first, last = (np.diff(places)[[0, -1]]) / np.diff(knots)[[0, -1]]
                 below = np.log(np.minimum(levels / knots[0], 1.0))
                 above = np.log(np.minimum((1.0 - levels) / (1.0 - knots[-1]), 1.0))

@@ -16,9 +16,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from scipy.linalg import cho_solve_banded, cholesky_banded
-from scipy.optimize import isotonic_regression
-from scipy.special import log_ndtr
+import scipy
 
 from pq.core.curves import MonotoneCurve
 from pq.core.noise import DiscreteLaplace, IntArray
@@ -85,7 +83,7 @@ def isotonic_records(counts: IntArray) -> Array:
     array([3., 0., 2.])
     """
     running = np.cumsum(np.asarray(counts, dtype=np.float64))
-    fitted = np.maximum(isotonic_regression(running).x, 0.0)
+    fitted = np.maximum(scipy.optimize.isotonic_regression(running).x, 0.0)
     return np.maximum(np.diff(fitted, prepend=0.0), LEAST_RECORDS)
 
 
@@ -163,7 +161,7 @@ class _Model:
             part, score, information, log_likelihood = self.likelihood(f)
             factor, walked = self._factor(part, information), self.kappa * self._walk(f) + RIDGE * (f - self.start)
             weights = self._weights(f, walked, log_likelihood, factor)
-            step = cho_solve_banded((factor, False), (part * score - walked).ravel(), check_finite=False)
+            step = scipy.linalg.cho_solve_banded((factor, False), (part * score - walked).ravel(), check_finite=False)
             step = step.reshape(f.shape)
             longest = np.max(np.abs(step), axis=1)
             moved = np.max(np.abs(step) * part * information, axis=1) * 2.0 / self.rate**2
@@ -192,8 +190,8 @@ class _Model:
         part = np.exp(f) * self.offsets
         mean = np.maximum(part.reshape(self.shape).sum(axis=2), 1e-30)
         spread, rest = np.sqrt(mean), self.counts - mean
-        above = log_ndtr(rest / spread - self.rate * spread) - self.rate * rest
-        below = log_ndtr(-rest / spread - self.rate * spread) + self.rate * rest
+        above = scipy.special.log_ndtr(rest / spread - self.rate * spread) - self.rate * rest
+        below = scipy.special.log_ndtr(-rest / spread - self.rate * spread) + self.rate * rest
         score = self.rate * np.tanh(0.5 * (above - below))
         log_density = np.logaddexp(above, below) + 0.5 * self.rate**2 * mean + math.log(0.5 * self.rate)
         ratio = self.rate * spread  # between pure Laplace noise (information rate^2) and pure Gaussian noise
@@ -217,4 +215,4 @@ class _Model:
             product[:, d:] = weighted[:, d:] * part[:, :-d]
             product[:, np.arange(part.shape[1]) % parts < d] = 0.0
             bands[-1 - d] += product.ravel()
-        return np.asarray(cholesky_banded(bands, check_finite=False))
+        return np.asarray(scipy.linalg.cholesky_banded(bands, check_finite=False))

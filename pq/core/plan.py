@@ -52,6 +52,7 @@ class Plan:
     distinct: tuple[Fraction, ...] = field(repr=False)
     positions: tuple[int, ...] = field(repr=False)  # of each quantile in `distinct`
     root: Node = field(repr=False)
+    public_total: int | None = field(default=None, repr=False)  # of records, for one quantile: its target is shifted
 
     @cached_property
     def nodes(self) -> tuple[Node, ...]:
@@ -94,7 +95,8 @@ class Plan:
         high = self.distinct[node.high] if node.high >= 0 else Fraction(1)
         relative = (self.distinct[i] - low) / (high - low)
         epsilon_i = node.epsilon / len(node.indices)
-        bound = sensitivity(relative, node.depth, self.adjacency, self.calibration)
+        calibration = self.calibration if self.public_total is None else "shifted"
+        bound = sensitivity(relative, node.depth, self.adjacency, calibration)
         return Share(relative, epsilon_i, bound, rate(epsilon_i, bound))
 
     @cached_property
@@ -264,14 +266,15 @@ def plan_for(
     calibration: str,
     arity: int,
     power: Fraction,
+    public_total: int | None = None,
 ) -> Plan:
-    """The plan of checked arguments; kept, since many releases share one."""
+    """The plan of checked arguments; kept, since many releases share one. public_total: see `Plan`."""
     distinct = tuple(sorted(set(quantiles)))
     index = {q: i for i, q in enumerate(distinct)}
     root = build_tree(0, len(distinct), -1, -1, 1, budget, arity, power)
     assert root is not None
     positions = tuple(index[q] for q in quantiles)
-    return Plan(quantiles, budget, adjacency, calibration, arity, float(power), distinct, positions, root)
+    return Plan(quantiles, budget, adjacency, calibration, arity, float(power), distinct, positions, root, public_total)
 
 
 def kary_arity(m: int) -> int:

@@ -1,7 +1,7 @@
-"""PubFit: Laplace priors from public data (Section 5.2, ``thm:pubpri``, Appendix C.2).
+"""PubFit: Laplace priors from public data (Section 5.2, `thm:pubpri`, Appendix C.2).
 
 The public data are cut at random into data sets of the private one's size; on each, every quantile has an optimal
-interval.  The priors minimise the mean over the data sets of the loss that bounds the error of the release.
+interval. The priors minimise the mean over the data sets of the loss that bounds the error of the release.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ def optimal_intervals(
 ) -> tuple[FloatArray, FloatArray]:
     """Return the optimal intervals of random data sets drawn from public data without replacement.
 
-    Paper: Section 5.2: ``T = floor(N/n)`` disjoint data sets; the interval of quantile q is from the record of rank
-    ``floor(q n)`` to the next, infinite below the first record and above the last.
+    Paper: Section 5.2: `T = floor(N/n)` disjoint data sets; the interval of quantile q is from the record of rank
+    `floor(q n)` to the next, infinite below the first record and above the last.
 
-    Parameters: ``x`` (N,) finite; ``quantiles`` (m,) in [0, 1]; ``sample_size`` n, from 1 to N; ``ties`` what the
-    interval is where these two records are equal, see ``fit_public``.  Returns the lower and upper ends, (T, m) each.
-    Raises ``ValueError`` naming the argument.
+    x: (N,) finite. quantiles: (m,) in [0, 1]. sample_size: n, from 1 to N. ties: what the interval is where these two
+    records are equal, see `fit_public`. Returns the lower and upper ends, (T, m) each. Raises `ValueError` naming the
+    argument.
 
     >>> lower, upper = optimal_intervals([3.0, 1.0, 2.0, 4.0], [0.5], 4, np.random.default_rng(0))
     >>> lower.tolist(), upper.tolist()
@@ -233,32 +233,31 @@ def fit_public(
 ) -> list[Laplace]:
     """Fit one Laplace prior for each quantile to public data (PubFit).
 
-    Paper: Section 5.2, ``thm:pubpri`` and Appendix C.2.
+    Paper: Section 5.2, `thm:pubpri` and Appendix C.2.
 
-    Parameters:
-        x_public: (N,) public records; those that are not finite are left out.
-        quantiles: (m,) in [0, 1], as they will be released.
-        sample_size: public size n of the private data set, or a guess; from 1 to N.
-        loc, scale: guesses of where the quantiles lie and how well that is known, numbers or (m,), in the data's unit;
-            ``scale`` positive.  The learner starts there, and ``scale`` is the unit that it works in.
-        min_width: public resolution of the data, positive, in their unit; shorter intervals are widened to it.
-        optimizer: ``"cocob"``, passes over fresh cuts of the data until progress stops, or ``"ogd"``, one pass of the
-            theorem's algorithm with its step sizes (corrected, see ``pq.bounds.pubpri_step_sizes``) and its average.
-        rng: source of the cuts.
-        scales: least and largest scale of a prior, in the data's unit; by default a quarter of ``min_width`` and, for
-            ``"cocob"``, no less than the spread of the data; for ``"ogd"``, whose steps grow with the range, from a
-            quarter to four times the guess.
-        ties: where the rank falls among equal records, ``"between"`` aims at their value, widened to ``min_width``:
-            right for outputs on a grid, which may equal it.  ``"beside"`` aims at the real numbers with the least gap
-            (``eq:gap``): those from the tied value to its neighbour above or below, whichever leaves the nearer number
-            of records below; right for outputs that are real numbers.
+    x_public: (N,) public records; those that are not finite are left out.
+    quantiles: (m,) in [0, 1], as they will be released.
+    sample_size: public size n of the private data set, or a guess; from 1 to N.
+    loc, scale: guesses of where the quantiles lie and how well that is known, numbers or (m,), in the data's unit;
+        `scale` positive. The learner starts there, and `scale` is the unit that it works in.
+    min_width: public resolution of the data, positive, in their unit; shorter intervals are widened to it.
+    optimizer: `"cocob"`, passes over fresh cuts of the data until progress stops, or `"ogd"`, one pass of the
+        theorem's algorithm with its step sizes (corrected, see `pq.bounds.pubpri_step_sizes`) and its average.
+    rng: source of the cuts.
+    scales: least and largest scale of a prior, in the data's unit; by default a quarter of `min_width` and, for
+        `"cocob"`, no less than the spread of the data; for `"ogd"`, whose steps grow with the range, from a
+        quarter to four times the guess.
+    ties: where the rank falls among equal records, `"between"` aims at their value, widened to `min_width`:
+        right for outputs on a grid, which may equal it. `"beside"` aims at the real numbers with the least gap
+        (`eq:gap`): those from the tied value to its neighbour above or below, whichever leaves the nearer number
+        of records below; right for outputs that are real numbers.
 
     Returns m priors in the caller's order; mix them with a robust prior before use on data that may differ.
 
-    Raises ``ValueError`` or ``TypeError`` naming the argument.
+    Raises `ValueError` or `TypeError` naming the argument.
 
     Guarantees: spends no privacy (the private data are not seen); expressing data, guesses and resolution in another
-    unit scales the priors and changes nothing else.  The learner sees gradients of twenty bits, so that the last bits
+    unit scales the priors and changes nothing else. The learner sees gradients of twenty bits, so that the last bits
     of exponentials and sums, in which processors differ, change fewer than one fit in ten thousand.
 
     >>> rng = np.random.default_rng(0)

@@ -16,7 +16,7 @@ import math
 from functools import lru_cache
 
 import numpy as np
-from scipy.signal import lfilter
+import scipy
 
 from pq.core.noise import DiscreteLaplace, IntArray
 from pq.core.scores import Array
@@ -78,8 +78,8 @@ def probability_inside(noise: DiscreteLaplace, count: int, radius: int) -> float
     inside = np.zeros(2 * radius + 1)
     inside[radius] = 1.0
     for _ in range(count):  # convolution with a^|k| as a recursion from the left and one from the right
-        left = lfilter([1.0], [1.0, -a], inside)
-        right = lfilter([1.0], [1.0, -a], inside[::-1])[::-1]
+        left = scipy.signal.lfilter([1.0], [1.0, -a], inside)
+        right = scipy.signal.lfilter([1.0], [1.0, -a], inside[::-1])[::-1]
         inside = math.tanh(0.5 * noise.rate) * (left + right - inside)
     return float(np.sum(inside))
 

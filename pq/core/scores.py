@@ -27,13 +27,19 @@ class Target(NamedTuple):
     part: Fraction
 
     @classmethod
-    def of(cls, relative: Fraction, n: int, calibration: str) -> Target:
-        """The target among records of total weight n: `floor(q n)` ("paper") or `q n` ("sharp").
+    def of(cls, relative: Fraction, n: int, calibration: str, public_total: int | None = None) -> Target:
+        """The target among records of total weight n: `floor(q n)` ("paper"), `q n` ("sharp") or, where the total n0 is
+        public, `q n0 + (n - n0) / 2` ("shifted"), in which each record that n0 is off moves it by q - 1/2.
 
         >>> Target.of(Fraction(29, 100), 100, "paper"), Target.of(Fraction(1, 3), 1, "sharp")
         (Target(whole=29, part=Fraction(0, 1)), Target(whole=0, part=Fraction(1, 3)))
+        >>> Target.of(Fraction(9, 10), 103, "shifted", 100)
+        Target(whole=91, part=Fraction(1, 2))
         """
         product = relative * n
+        if calibration == "shifted":
+            assert public_total is not None
+            product = relative * public_total + Fraction(n - public_total, 2)
         whole = math.floor(product)
         return cls(whole, Fraction(0) if calibration == "paper" else product - whole)
 

@@ -7,6 +7,8 @@ points below the output:
 - *add-remove*, "paper" (`t = floor(q n)`): one more point moves `k` by 0 or 1 and `t` by 0 or 1, so `k - t` by at most
   1.
 - *add-remove*, "sharp" (`t = q n`): `t` moves by `q` and `k` by 0 or 1, so `k - t` moves by `-q` or `1 - q`.
+- *add-remove*, "shifted", at the root (`t = q n0 + (n - n0) / 2`, where n0 is public and not made from the data): `t`
+  moves by 1/2 and `k` by 0 or 1, so `k - t` by 1/2 in either direction, for every q and every n0.
 - *replace*, at the root: `n` stays, so `t` stays, and `k` moves by at most 1.
 - *replace*, below the root: as long as both versions of the record fall into the same node its loss is as at the root.
   Once they part, one branch loses a record and another gains one, each at the add-remove sensitivity. Calibrating by
@@ -40,6 +42,7 @@ SENSITIVITY: dict[tuple[str, str, bool], Callable[[Fraction], Fraction]] = {
     ("add-remove", "paper", False): lambda q: Fraction(1),
     ("add-remove", "sharp", True): lambda q: max(q, 1 - q),
     ("add-remove", "sharp", False): lambda q: max(q, 1 - q),
+    ("add-remove", "shifted", True): lambda q: Fraction(1, 2),
     ("replace", "paper", True): lambda q: Fraction(1),
     ("replace", "paper", False): lambda q: Fraction(2),
     ("replace", "sharp", True): lambda q: Fraction(1),

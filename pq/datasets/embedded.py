@@ -56,7 +56,7 @@ def table_bytes(name: str) -> bytes:
     return gzip.decompress(content) if name.endswith(".gz") else content
 
 
-def check_choice(argument: str, value: object, allowed: tuple[str, ...]) -> None:
+def check_member(argument: str, value: object, allowed: tuple[str, ...]) -> None:
     """Raise `ValueError` naming the argument unless its value is one of those allowed."""
     if value not in allowed:
         raise ValueError(f"{argument} must be one of {', '.join(map(repr, allowed))}; got {value!r}")
@@ -79,25 +79,17 @@ def _table(rows: list[dict[str, str]], **facts: str) -> Table:
 def adult(split: str = "test", column: str = "age") -> Table:
     """A column of the UCI Adult census extract (Section 5, public-private release).
 
-    Parameters
-    ----------
-    split : "train" (32,561 records) or "test" (16,281 records).
-    column : "age" in years (17 to 90) or "hours_per_week" worked (1 to 99).
+    split: "train" (32,561 records) or "test" (16,281 records).
+    column: "age" in years (17 to 90) or "hours_per_week" worked (1 to 99).
 
-    Returns
-    -------
-    Table : integers held exactly.
-
-    Raises
-    ------
-    ValueError : naming `split` or `column`.
+    Returns a `Table`, integers held exactly. Raises `ValueError` naming `split` or `column`.
 
     >>> table = adult("train", "age")
     >>> len(table), np.quantile(table, [0.25, 0.5, 0.75])
     (32561, array([28., 37., 48.]))
     """
-    check_choice("split", split, ADULT_SPLITS)
-    check_choice("column", column, tuple(ADULT_COLUMNS))
+    check_member("split", split, ADULT_SPLITS)
+    check_member("column", column, tuple(ADULT_COLUMNS))
     rows = [row for row in _rows("adult.csv") if row["split"] == split and row["column"] == column]
     return _table(
         rows,
@@ -114,29 +106,21 @@ def movies(genre: str = "Drama", column: str = "rating", without: str | None = N
     A film may have several genres. Where one genre is public and another private, ask for the public one `without` the
     private one, so that no private record is used as public.
 
-    Parameters
-    ----------
-    genre : "Action", "Animation", "Comedy", "Drama", "Documentary", "Romance" or "Short".
-    column : "rating" (1 to 10, in steps of 0.1) or "length" in minutes.
-    without : a second genre, whose films are left out.
+    genre: "Action", "Animation", "Comedy", "Drama", "Documentary", "Romance" or "Short".
+    column: "rating" (1 to 10, in steps of 0.1) or "length" in minutes.
+    without: a second genre, whose films are left out.
 
-    Returns
-    -------
-    Table : decimals as the source writes them.
-
-    Raises
-    ------
-    ValueError : naming `genre`, `column` or `without`.
+    Returns a `Table`, decimals as the source writes them. Raises `ValueError` naming `genre`, `column` or `without`.
 
     >>> len(movies("Drama")), len(movies("Documentary")), len(movies("Drama", without="Documentary"))
     (21811, 3472, 21684)
     >>> float(np.median(movies("Documentary", "length")))
     76.0
     """
-    check_choice("genre", genre, GENRES)
-    check_choice("column", column, tuple(MOVIE_COLUMNS))
+    check_member("genre", genre, GENRES)
+    check_member("column", column, tuple(MOVIE_COLUMNS))
     if without is not None:
-        check_choice("without", without, tuple(g for g in GENRES if g != genre))
+        check_member("without", without, tuple(g for g in GENRES if g != genre))
     rows = []
     for row in _rows("movies.csv.gz"):
         genres = row["genres"].split("+")
@@ -178,17 +162,9 @@ def flights(column: str = "dep_delay") -> DatasetSequence:
     visibility (tens of miles). Blank readings are left out of a mean, as are wind speeds beyond 200 miles per hour (one
     hour claims 1048); the last day of the year has no reading at all and takes those of the day before.
 
-    Parameters
-    ----------
-    column : "dep_delay" (minutes behind schedule, negative if early; 328,521 flights) or "air_time" (minutes; 327,346).
+    column: "dep_delay" (minutes behind schedule, negative if early; 328,521 flights) or "air_time" (minutes; 327,346).
 
-    Returns
-    -------
-    DatasetSequence : 365 days.
-
-    Raises
-    ------
-    ValueError : naming `column`.
+    Returns a `DatasetSequence` of 365 days. Raises `ValueError` naming `column`.
 
     >>> delays = flights()
     >>> len(delays), delays.days[0], len(delays.datasets[0]), float(np.median(delays.datasets[0]))
@@ -196,7 +172,7 @@ def flights(column: str = "dep_delay") -> DatasetSequence:
     >>> delays.features.shape, delays.feature_names[9:11]
     ((365, 16), ('temp', 'dewp'))
     """
-    check_choice("column", column, tuple(FLIGHT_COLUMNS))
+    check_member("column", column, tuple(FLIGHT_COLUMNS))
     days, datasets = _flight_days(column)
     angles = np.array([year_angle(day) for day in days])
     calendar = np.column_stack([weekday_features(days), np.sin(angles), np.cos(angles)])

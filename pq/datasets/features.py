@@ -56,9 +56,7 @@ def central_park(path: Path) -> dict[date, tuple[float | None, ...]]:
 def central_park_features(days: Sequence[date], weather: Mapping[date, tuple[float | None, ...]]) -> Array:
     """The scaled weather of the days, shape (T, 6); a blank takes the latest earlier reading, zero if there is none.
 
-    Raises
-    ------
-    ValueError : naming the first of `days` that `weather` lacks altogether.
+    Raises `ValueError` naming the first of `days` that `weather` lacks altogether.
     """
     absent = [day for day in days if day not in weather]
     if absent:

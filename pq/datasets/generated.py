@@ -35,19 +35,11 @@ def _generator(rng: np.random.Generator) -> np.random.Generator:
 def gaussian(n: int, rng: np.random.Generator, loc: float = 0.0, scale: float = 1.0) -> Array:
     """A column of independent normal records (Section 5, public-private release).
 
-    Parameters
-    ----------
-    n : records, at least 0.
-    rng : the source of randomness. A fixed seed is for tests and papers.
-    loc, scale : mean and standard deviation; scale is positive.
+    n: records, at least 0.
+    rng: the source of randomness. A fixed seed is for tests and papers.
+    loc, scale: mean and standard deviation; scale is positive.
 
-    Returns
-    -------
-    (n,) array, in the order drawn.
-
-    Raises
-    ------
-    TypeError, ValueError : naming `n`, `rng`, `loc` or `scale`.
+    Returns (n,) numbers in the order drawn. Raises `TypeError` or `ValueError` naming `n`, `rng`, `loc` or `scale`.
 
     >>> gaussian(3, np.random.default_rng(0), loc=2.0).shape
     (3,)
@@ -149,22 +141,15 @@ def synthetic(
     The paper takes 100,000 steps without noise and 2,500 with `noise=5`. Data sets are drawn when they are asked for,
     in blocks that each have a stream spawned from `rng`: iterate, or index in any order, and the same data come again.
 
-    Parameters
-    ----------
-    steps : days T, at least 0.
-    rng : the source of randomness. A fixed seed is for tests and papers.
-    n : records a day before rounding down and noise, at least 0.
-    quantiles : m, at least 1, for the quantiles i / (m + 1).
-    dimension : features d, at least 1.
-    noise : mean of the Poisson number, at least 0.
+    steps: days T, at least 0.
+    rng: the source of randomness. A fixed seed is for tests and papers.
+    n: records a day before rounding down and noise, at least 0.
+    quantiles: m, at least 1, for the quantiles i / (m + 1).
+    dimension: features d, at least 1.
+    noise: mean of the Poisson number, at least 0.
 
-    Returns
-    -------
-    SyntheticSequence : with `weights`, `offsets` and `truth` beside the data sets and features.
-
-    Raises
-    ------
-    TypeError, ValueError : naming the argument.
+    Returns a `SyntheticSequence`, with `weights`, `offsets` and `truth` beside the data sets and features. Raises
+    `TypeError` or `ValueError` naming the argument.
 
     >>> days = synthetic(100_000, rng=np.random.default_rng(0))
     >>> len(days), days.features.shape, days.datasets[99_999].shape, days.truth.shape

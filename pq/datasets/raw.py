@@ -26,9 +26,7 @@ ADULT_LABELS = frozenset({"<=50K", ">50K"})
 def adult_records(lines: Iterable[str]) -> Iterator[list[str]]:
     """The records in a raw Adult file as lists of 15 stripped fields; what is unknown stays `?`, labels lose their dot.
 
-    Raises
-    ------
-    ValueError : naming the line that is neither a record, nor blank, nor a remark starting with `|`.
+    Raises `ValueError` naming the line that is neither a record, nor blank, nor a remark starting with `|`.
 
     >>> head = "|1x3 Cross validator"
     >>> record = "25, Private, 226802, 11th, 7, Never-married, ?, Own-child, Black, Male, 0, 0, 40, ?, <=50K."
@@ -98,9 +96,7 @@ class _Reader(pickle.Unpickler):
 def read_frame(pickled: bytes) -> dict[str, npt.NDArray[Any]]:
     """The columns of a pickled pandas data frame by name, numbers as numbers and all else as objects.
 
-    Raises
-    ------
-    pickle.UnpicklingError : if the pickle calls anything that a plain data frame does not.
+    Raises `pickle.UnpicklingError` if the pickle calls anything that a plain data frame does not.
     """
     frame = _Reader(io.BytesIO(pickled)).load()
     if not isinstance(frame, _Frame):

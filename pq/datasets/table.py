@@ -31,16 +31,12 @@ class Table:
 
     Wherever an array of records is expected a `Table` can be given: NumPy expands it (`np.asarray(table)`).
 
-    Parameters
-    ----------
-    values : (k,) distinct finite values, strictly ascending.
-    counts : (k,) records that hold each value, positive integers.
-    name, unit : what the column is and in what it is measured.
-    provenance, licence : where the column comes from, and the terms that its source states.
+    values: (k,) distinct finite values, strictly ascending.
+    counts: (k,) records that hold each value, positive integers.
+    name, unit: what the column is and in what it is measured.
+    provenance, licence: where the column comes from, and the terms that its source states.
 
-    Raises
-    ------
-    ValueError : naming `values` or `counts`, if they do not describe a column.
+    Raises `ValueError` naming `values` or `counts`, if they do not describe a column.
 
     >>> table = Table([1.5, 2.0], [1, 3], name="two values")
     >>> len(table), table.to_array()
@@ -96,13 +92,11 @@ class DatasetSequence:
 
     Iterating gives the pairs `(features, dataset)` in order.
 
-    Parameters
-    ----------
-    days : (T,) the date of each data set, or its number where the data are made up.
-    datasets : (T,) one-dimensional float64 arrays, each ascending; a lazy sequence where all would not fit in memory.
-    features : (T, d) public facts only, scaled to lie within similar ranges.
-    feature_names : (d,) what each feature is.
-    name, unit, provenance, licence : as in `Table`.
+    days: (T,) the date of each data set, or its number where the data are made up.
+    datasets: (T,) one-dimensional float64 arrays, each ascending; a lazy sequence where all would not fit in memory.
+    features: (T, d) public facts only, scaled to lie within similar ranges.
+    feature_names: (d,) what each feature is.
+    name, unit, provenance, licence: as in `Table`.
 
     >>> flights = DatasetSequence([1, 2], [np.zeros(3), np.ones(2)], [[0.5], [0.25]], ["rain"], name="two days")
     >>> [(float(rain), len(dataset)) for (rain,), dataset in flights]

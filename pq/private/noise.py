@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy import fft
+import scipy
 
 from pq.core.budget.nodes import check_steps
 from pq.core.learners.prefix import square_root_coefficients
@@ -247,10 +247,10 @@ class SquareRootAggregator(_Aggregator):
         if size <= _SHORT:
             later += (_weights(size) @ block.reshape(size, -1)).reshape(block.shape)
             return
-        length = fft.next_fast_len(3 * size, real=True)
+        length = scipy.fft.next_fast_len(3 * size, real=True)
         weights = square_root_coefficients(2 * size).reshape((-1,) + (1,) * len(self._shape))
-        product = fft.rfft(block, length, axis=0) * fft.rfft(weights, length, axis=0)
-        later += fft.irfft(product, length, axis=0)[size : 2 * size]
+        product = scipy.fft.rfft(block, length, axis=0) * scipy.fft.rfft(weights, length, axis=0)
+        later += scipy.fft.irfft(product, length, axis=0)[size : 2 * size]
 
 
 @cache

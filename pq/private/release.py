@@ -24,6 +24,7 @@ from pq.private.prepare import prepare
 from pq.private.randomness import Source
 
 VERSION = 2  # of what `Release.to_dict` writes
+PLAN_FACTS = ("arity", "budget_power", "public_total")  # that it writes of a tree, the last where there is one
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,7 +58,11 @@ class Release:
 
         Values that are dates, times or durations stand there in seconds, and as `texts`.
         """
-        tree = {} if self.plan is None else {"arity": self.plan.arity, "budget_power": self.plan.budget_power}
+        tree: dict[str, Any] = (
+            {} if self.plan is None else {"arity": self.plan.arity, "budget_power": self.plan.budget_power}
+        )
+        if self.plan is not None and self.plan.public_total is not None:
+            tree["public_total"] = self.plan.public_total
         return {
             "version": VERSION,
             "values": kind_named(self.kind).to_numbers(self.values).tolist(),
@@ -93,7 +98,9 @@ class Release:
             raise ValueError(f"version must be {VERSION}, got {facts.get('version')!r}")
         try:
             priors = tuple(Prior.from_dict(prior) for prior in facts["priors"])
-            options: dict[str, Any] = {name: facts[name] for name in ("arity", "budget_power") if name in facts}
+            options: dict[str, Any] = {
+                name: facts[name] for name in ("arity", "budget_power", "public_total") if name in facts
+            }
             if options:
                 options |= {"calibration": facts["calibration"], "adaptation": facts["adaptation"]}
             maker = prepare(
@@ -154,9 +161,11 @@ def release(
     quantiles: (m,) numbers in [0, 1], any order; repeats share one release.
     epsilon: total budget of the call, positive.
     priors: one prior for all quantiles or one for each, in their order; never made from x.
-    mechanism: "tree", the paper's Algorithm 1, or "auto", which chooses from the public arguments.
+    mechanism: "tree", the paper's Algorithm 1; "joint", one exponential mechanism over all quantiles and the number of
+        records; "cells", noisy counts of a private distribution function; "margin", a tree that aims at ties, on a
+        grid; or "auto", which chooses from the public arguments.
     size_guess: rough number of records, never len(x): it chooses and tunes the mechanism.
-    public_total: number of records, where that is public knowledge.
+    public_total: number of records, where that is public knowledge; never len(x), which would cost privacy.
     assume_smooth: whether the column has few ties and no narrow peaks; where that is wrong, accuracy is lost, never
         privacy.
     grid: release multiples of this public step only; the records are rounded to it too. Right for values that repeat.

@@ -9,7 +9,7 @@ import math
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from pq.datasets.embedded import check_choice
+from pq.datasets.embedded import check_member
 from pq.datasets.table import Table
 from pqlab.data.fetch import DataUnavailableError, Remote, data_folder, fetch, local
 
@@ -59,10 +59,10 @@ def _table(books: Iterable[Book], others: Iterable[Book], **facts: str) -> Table
 
 
 def _check(genre: str, column: str, without: str | None) -> str:
-    check_choice("genre", genre, tuple(FILES))
-    check_choice("column", column, tuple(COLUMNS))
+    check_member("genre", genre, tuple(FILES))
+    check_member("column", column, tuple(COLUMNS))
     if without is not None:
-        check_choice("without", without, tuple(g for g in FILES if g != genre))
+        check_member("without", without, tuple(g for g in FILES if g != genre))
     return f"{genre}{f' without {without}' if without else ''} {column}"
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from pq.datasets.embedded import check_choice
+from pq.datasets.embedded import check_member
 from pq.datasets.features import (
     CENTRAL_PARK,
     WEEKDAYS,
@@ -229,8 +229,8 @@ def citibike(
     ValueError : naming `start`, `end`, `unit`, `min_trips` or `source`.
     DataUnavailableError : offline, if a file is not in the data folder; the text tells where to put it.
     """
-    check_choice("unit", unit, tuple(SECONDS_PER))
-    check_choice("source", source, ("auto", "archives", "prepared"))
+    check_member("unit", unit, tuple(SECONDS_PER))
+    check_member("source", source, ("auto", "archives", "prepared"))
     if min_trips < 0:
         raise ValueError(f"min_trips must be at least 0, got {min_trips!r}")
     trips, first, last, origin = _load(_bound("start", start, False), _bound("end", end, True), drop_repeats, source)

@@ -32,7 +32,7 @@ from pqlab.experiments import report
 from pqlab.experiments.figures import FIGURES, PROFILES, Figure, Job
 from pqlab.experiments.grid import run, write_whole
 
-PACKAGES = ("pq", "numpy", "scipy", "numba", "polars")
+PACKAGES = ("pq-quantiles", "numpy", "scipy", "numba", "polars")
 
 
 class RunError(Exception):
@@ -40,7 +40,7 @@ class RunError(Exception):
 
 
 @dataclass(frozen=True)
-class Plan:
+class RunFacts:
     """What a run computes: figures by label, the profile, the seed."""
 
     figures: tuple[str, ...]
@@ -99,7 +99,7 @@ def reproduce(
         raise ValueError(f"figures must be among {', '.join(FIGURES)}, got {unknown[0]!r}")
     if profile not in PROFILES:
         raise ValueError(f"profile must be one of {', '.join(PROFILES)}, got {profile!r}")
-    plan = Plan(chosen, profile, seed)
+    plan = RunFacts(chosen, profile, seed)
     with _alone(folder):
         _begin(folder, plan)
         start = time.monotonic()
@@ -118,7 +118,7 @@ def _since(start: float) -> float:
     return time.monotonic() - start
 
 
-def _begin(folder: Path, plan: Plan) -> None:
+def _begin(folder: Path, plan: RunFacts) -> None:
     """Claim the folder for this run, or see that it is already this run's, by the same program."""
     mine = asdict(plan) | {"figures": list(plan.figures), "program": program()}
     file = folder / "run.json"
@@ -154,7 +154,7 @@ def _written(folder: Path, figure: Figure, rows: pl.DataFrame, jobs: list[Job], 
     return report.section(figure, parts, skipped)
 
 
-def _about(plan: Plan) -> dict[str, Any]:
+def _about(plan: RunFacts) -> dict[str, Any]:
     facts = {"figures": ", ".join(plan.figures), "profile": plan.profile, "seed": plan.seed}
     sizes = {name.replace("_", " "): value for name, value in asdict(PROFILES[plan.profile]).items()}
     return facts | sizes | program() | {"processors": os.cpu_count()}

@@ -63,7 +63,7 @@ def again(source: Path, caches: Path, *, seed: int = 0, lesser: bool = False) ->
     return page
 
 
-def differences(stored: Notebook, other: Notebook) -> list[str]:
+def text_differences(stored: Notebook, other: Notebook) -> list[str]:
     """Where the texts of two runs of a page differ, a few lines for each cell."""
     found = []
     for index, (one, two) in enumerate(zip(code_cells(stored), code_cells(other), strict=True), start=1):
@@ -115,7 +115,7 @@ def main(names: tuple[str, ...], folder: Path, seeds: tuple[int, ...], lesser: b
 
 def _compare(source: Path, caches: Path, how: str, **run: Any) -> bool:
     try:
-        found = differences(load(source.with_suffix(".ipynb")), again(source, caches, **run))
+        found = text_differences(load(source.with_suffix(".ipynb")), again(source, caches, **run))
     except NotebookError as error:
         found = [str(error)]
     click.echo("\n".join([f"{source.stem}, {how}: {'other texts' if found else 'the same'}", *found]))

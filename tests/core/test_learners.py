@@ -94,7 +94,7 @@ def test_cocob_coordinates_are_independent():
 
 
 def test_cocob_takes_the_same_steps_compiled_and_not(monkeypatch):
-    """To the last bit, with freaks, odd gradients, bounds, tiny numbers: what is loaded decides which one runs."""
+    """To the last bit, with freaks, odd gradients, bounds, tiny numbers: what is there decides which one runs."""
     from pq.core.learners import cocob
     from pq.core.machine import coins
 
@@ -108,7 +108,7 @@ def test_cocob_takes_the_same_steps_compiled_and_not(monkeypatch):
         gradients = sizes * rng.normal(0.5, 1.0, (80, *shape)) * (rng.random((80, *shape)) < 0.8)
         gradients[rng.random((80, *shape)) < 0.02] = np.nan
         for gradient in gradients:
-            for learner, engine in zip(pair, (cocob.bet, coins.bet), strict=True):
+            for learner, engine in zip(pair, (cocob.play_round, coins.bet), strict=True):
                 monkeypatch.setattr(cocob, "_engine", lambda engine=engine: engine)
                 learner.update(gradient)
             assert pair[0].point.tolist() == pair[1].point.tolist()

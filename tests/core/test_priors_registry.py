@@ -114,8 +114,10 @@ import json, pickle, sys
 import numpy as np, scipy.stats
 import logistic, pq
 from pq.cli.release import parse_prior
-from pq.private.fast import encode
+from pq.private.fast import lanes
+from pq.private.fast.encode import encode
 
+assert lanes.WALK.ready(1e9)
 prior = parse_prior("logistic(40, scale=3)")
 assert prior == logistic.Logistic(40.0, 3.0) == pq.from_scipy(scipy.stats.logistic(40, 3))
 assert pq.Prior.from_dict(json.loads(json.dumps(prior.to_dict()))) == prior == pickle.loads(pickle.dumps(prior))
@@ -124,15 +126,16 @@ x = np.sort(np.random.default_rng(0).normal(38, 8, 300))
 def outputs(chosen):
     return pq.simulate(x, [0.1, 0.5, 0.75], trials=50, epsilon=1, priors=chosen, mechanism="tree", rng=1)
 
+class Variation(logistic.Logistic):
+    "The same law; a variation has no machine code."
+
 chosen = prior, prior.mix(pq.Cauchy(40, 30), 0.2)
-assert all(encode.encode([one]) is not None for one in chosen)
-quick = [outputs(one) for one in chosen]
-from pq.private.fast import walk
-encode.kinds = dict  # no family has machine code now
-assert all(encode.encode([one]) is None for one in chosen)
-slow = [outputs(one) for one in chosen]
+plain = Variation(40, 3), Variation(40, 3).mix(pq.Cauchy(40, 30), 0.2)
+assert all(encode([one]) is not None for one in chosen) and all(encode([one]) is None for one in plain)
+quick, slow = [outputs(one) for one in chosen], [outputs(one) for one in plain]
 assert 0.0 < np.abs(np.subtract(quick, slow)).max() < 1e-9  # the last bits differ: these were two engines
 from pq.core.machine import keep
+from pq.private.fast import walk
 sources = [cell.cell_contents for cell in walk.walk_lanes.py_func.__closure__]
 print("done", sources == [keep.SOURCES], *sources)
 """

@@ -253,8 +253,10 @@ def test_sensitivities_by_enumeration() -> None:
             most = Fraction(0)
             for n in range(13):
 
-                def target(size: int, q: Fraction = q, floored: bool = calibration == "paper") -> Fraction:
-                    return Fraction(math.floor(q * size)) if floored else q * size
+                def target(size: int, q: Fraction = q, calibration: str = calibration) -> Fraction:
+                    if calibration == "shifted":
+                        return 7 * q + Fraction(size - 7, 2)
+                    return Fraction(math.floor(q * size)) if calibration == "paper" else q * size
 
                 for k in range(n + 1):
                     here = abs(k - target(n))

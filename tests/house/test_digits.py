@@ -215,13 +215,13 @@ def test_there_are_pages_to_run() -> None:
 @pytest.mark.parametrize("source", ALL if LONG else RISKY, ids=lambda source: source.stem)
 def test_a_page_prints_the_same_when_last_bits_move(source: Path, seed: int, caches: Path) -> None:
     stored = load(source.with_suffix(".ipynb"))
-    assert digits.differences(stored, digits.again(source, caches, seed=seed)) == []
+    assert digits.text_differences(stored, digits.again(source, caches, seed=seed)) == []
 
 
 @pytest.mark.parametrize("source", ALL if LONG else TWO, ids=lambda source: source.stem)
 def test_a_page_prints_the_same_under_lesser_instruction_sets(source: Path, caches: Path) -> None:
     stored = load(source.with_suffix(".ipynb"))
-    assert digits.differences(stored, digits.again(source, caches, lesser=True)) == []
+    assert digits.text_differences(stored, digits.again(source, caches, lesser=True)) == []
 
 
 def test_lesser_instruction_sets_have_other_last_bits(tmp_path: Path) -> None:
@@ -231,4 +231,4 @@ def test_lesser_instruction_sets_have_other_last_bits(tmp_path: Path) -> None:
     source.write_text(AS_IT_WAS.replace(AS_IT_WAS.split("[result]\n\n")[1], code + "\n```\n"), encoding="utf-8")
     build(source)
     if digits.lesser_instructions()["NPY_DISABLE_CPU_FEATURES"]:
-        assert digits.differences(load(source.with_suffix(".ipynb")), digits.again(source, tmp_path, lesser=True))
+        assert digits.text_differences(load(source.with_suffix(".ipynb")), digits.again(source, tmp_path, lesser=True))

@@ -18,7 +18,7 @@ from pq.core.priors import Prior
 from pq.core.priors.kernel import kinds
 from pq.core.request import Request
 from pq.private.columns.cells import Points
-from pq.private.fast import changes, laws, losses, view, walk
+from pq.private.fast import cells, changes, laws, losses, walk
 from pq.private.fast.encode import encode
 from pq.private.mechanisms import independent
 from pq.private.mechanisms.tree import Tree
@@ -258,8 +258,8 @@ def test_target_ranks_are_exact(seed: int) -> None:
         numerator, n = int(rng.integers(0, denominator + 1)), int(rng.choice([0, 7, 1000, 10**7, 2**40, 2**53, 2**62]))
         n = n if rng.random() < 0.5 else int(rng.integers(0, n + 1))
         exact = Fraction(numerator, denominator) * n
-        assert view.target_of(numerator, denominator, n, True) == (math.floor(exact), 0.0)
-        whole, part = view.target_of(numerator, denominator, n, False)
+        assert cells.exact_target(numerator, denominator, n, True) == (math.floor(exact), 0.0)
+        whole, part = cells.exact_target(numerator, denominator, n, False)
         assert whole == math.floor(exact) and abs(Fraction(part) - (exact - whole)) <= Fraction(1, 2**52)
 
 
@@ -272,7 +272,7 @@ def test_kept_code_goes_with_its_sources_and_their_constants() -> None:
         for make in (_maker(1), _maker(2))
     }
     assert len(keys) == 2
-    assert view.LATTICE_END == steps.LATTICE_END and walk.LEAST_LOG_MASS == independent.LEAST_LOG_MASS
+    assert cells.LATTICE_END == steps.LATTICE_END and walk.LEAST_LOG_MASS == independent.LEAST_LOG_MASS
     assert {pq.Uniform, pq.Cauchy, pq.HalfCauchy, pq.Laplace, pq.Normal, pq.LogNormal} <= set(kinds())
     for family, kind in kinds().items():
         table = encode([family(1.0, 2.0)])

@@ -329,6 +329,7 @@ def test_result_is_frozen_and_tells_public_facts_only() -> None:
         "mechanism",
         "total",
         "outcome",
+        "kind",
         "calibration",
         "adaptation",
         "grid",

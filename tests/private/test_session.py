@@ -17,6 +17,7 @@ from test_noise import in_fork
 
 import pq
 from pq.core.budget.ledger import BudgetExceededError
+from pq.core.kind import NUMBER
 from pq.learners import StepsExceeded
 from pq.private.sequential import session as sessions
 from pq.private.sequential import state as states
@@ -82,7 +83,10 @@ def test_a_session_that_stored_its_generator_would_repeat_itself() -> None:
     """A mutant: one generator made at the start, as `numpy.random.default_rng()`, in four forks."""
     one = session()
     one._rng = np.random.default_rng()
-    values = [in_fork(lambda: sessions.fulfil(_maker(one), DAYS[0], sessions.Source(one._rng)).values[0]) for _ in "ab"]
+    values = [
+        in_fork(lambda: sessions.fulfil(_maker(one), DAYS[0], sessions.Source(one._rng), NUMBER).values[0])
+        for _ in "ab"
+    ]
     assert values[0] == values[1]
 
 
@@ -276,6 +280,8 @@ def test_another_continuation_is_charged_anew(tmp_path: Path) -> None:
 
 class Untouchable:
     """Data that say when somebody looks."""
+
+    dtype = np.dtype(np.float64)
 
     def __array__(self, *_: Any, **__: Any) -> Any:
         raise AssertionError("the records were looked at")

@@ -22,7 +22,7 @@ from pq.core import sensitivity as privacy
 from pq.truth.audit.bins import Line, shapes, unit_bins
 from pq.truth.audit.ceiling import ceiling
 from pq.truth.audit.losses import TreeLosses
-from pq.truth.audit.mechanism import Scalar, log_ratio
+from pq.truth.audit.mechanism import Scalar, log_ratios
 from pq.truth.audit.report import AuditReport, audit
 from pq.truth.audit.search import BINS, Search
 from pq.truth.audit.table import COLUMNS, ENOUGH, settings, why
@@ -231,7 +231,7 @@ def test_improves_on_a_known_violation() -> None:
     x, o = [-9.99999, -9.99998, -9.998, -9.8, 9.999], (-9.99998002, -9.998002, -9.8002)
     prior = pq.Uniform(-10, 10)
     broken = WholeData(evenly(3), epsilon=1, priors=prior, calibration="paper")
-    known = float(log_ratio(broken, np.array([x]), np.array([[*x[1:], math.inf]]), np.array([o]))[0])
+    known = float(log_ratios(broken, np.array([x]), np.array([[*x[1:], math.inf]]), np.array([o]))[0])
     report = rising(broken, 3, line=Line.along(prior), pairs=6_000, start=(x, x[1:], o))
     assert 1.48 < abs(known) < report.ratio - 1e-3
 

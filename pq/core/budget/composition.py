@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Literal
 
-from scipy import optimize
+import scipy
 
 from pq.core.choices import check_choice
 from pq.core.exact import decimal_fraction
@@ -150,7 +150,7 @@ def zcdp_delta(rho: float | Fraction, epsilon: float) -> float:
 
     # The exponential part is least where alpha - 1 is half of epsilon / rho - 1, which may be beyond the floats.
     start = math.log(1e-3) if epsilon < 1.002 * rho else min(math.log(epsilon - rho) - math.log(2.0 * rho), 690.0)
-    best = optimize.minimize_scalar(
+    best = scipy.optimize.minimize_scalar(
         log_delta, bounds=(start - 12.0, start + 12.0), method="bounded", options={"xatol": 1e-12}
     )
     return min(1.0, math.exp(min(float(best.fun), 0.0)))

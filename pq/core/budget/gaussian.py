@@ -13,7 +13,7 @@ import math
 from fractions import Fraction
 
 import numpy as np
-from scipy.special import erfcx
+import scipy
 
 _POINTS, _SHARES = np.polynomial.legendre.leggauss(16)
 _SHORT = 0.5  # intervals over which the fall is integrated; over longer ones a difference keeps its digits
@@ -24,7 +24,7 @@ _LOG_ROOT = 0.5 * math.log(2.0 * math.pi)
 
 def _mills(x: float) -> float:
     """Mills' ratio of a standard normal, tail over density."""
-    return math.sqrt(0.5 * math.pi) * float(erfcx(x * math.sqrt(0.5)))
+    return math.sqrt(0.5 * math.pi) * float(scipy.special.erfcx(x * math.sqrt(0.5)))
 
 
 def _log_delta(low: float, width: float) -> float:
@@ -35,7 +35,7 @@ def _log_delta(low: float, width: float) -> float:
         fall = _mills(low) - _mills(low + width)
     else:  # the slope of Mills' ratio is minus 1 - t mills(t)
         at = low + width * 0.5 * (1.0 + _POINTS)
-        slope = 1.0 - at * math.sqrt(0.5 * math.pi) * erfcx(at * math.sqrt(0.5))
+        slope = 1.0 - at * math.sqrt(0.5 * math.pi) * scipy.special.erfcx(at * math.sqrt(0.5))
         fall = 0.5 * width * float(_SHARES @ slope)
     return min(math.log(fall) - 0.5 * low * low - _LOG_ROOT, 0.0) if fall > 0.0 else -math.inf
 

@@ -6,11 +6,16 @@ on the sign of the next gradient; its distance from the start is the stake.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+
+from pq.core.machine.engine import Engine
+
+BET = Engine("pq.core.machine.coins", "bet")
+FORMULA_SECONDS = 5e-5  # about what a round takes in NumPy
 
 __all__ = ["COCOB"]
 
@@ -115,17 +120,12 @@ class COCOB:
         )
 
 
-def _engine() -> Callable[..., None]:
-    """Who plays a round: machine code where the compiler is loaded (that takes long), else NumPy; the same numbers."""
-    if "numba" not in sys.modules:
-        return bet
-    from pq.core.machine import coins
-
-    compiled: Callable[..., None] = coins.bet
-    return compiled
+def _engine() -> Callable[..., Any]:
+    """Who plays a round: machine code where it is there or pays, else NumPy; the same numbers."""
+    return BET if BET.ready(FORMULA_SECONDS) else play_round
 
 
-def bet(
+def play_round(
     slope: FloatArray, scale: FloatArray, initial: FloatArray, lower: FloatArray, upper: FloatArray,
     alpha: float, patience: float, ratio: float,
     iterate: FloatArray, point: FloatArray, state: FloatArray, tail: FloatArray, trial: npt.NDArray[np.bool_],

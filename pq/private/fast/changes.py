@@ -12,8 +12,8 @@ import numpy as np
 from numba import float64, int64
 
 from pq.core.machine.keep import compiled, given, kept
+from pq.private.fast.cells import cell_distance, cell_edge, exact_target, last_cell
 from pq.private.fast.pairs import PLAN, gather_records, interval_of, look, pass_on, place_of, rooms, same_view
-from pq.private.fast.view import distance_of, edge_of, last_cell, target_of
 
 
 @compiled
@@ -37,19 +37,19 @@ def _node_changes(views: Any, law: Any, members: Any, o: Any, gains: Any, extrem
     fractions, rates, floored, _, unit = law
     for q in members:
         rate = rates[q] / unit
-        first = target_of(fractions[q, 0], fractions[q, 1], one[5], floored)
-        second = target_of(fractions[q, 0], fractions[q, 1], other[5], floored)
+        first = exact_target(fractions[q, 0], fractions[q, 1], one[5], floored)
+        second = exact_target(fractions[q, 0], fractions[q, 1], other[5], floored)
         for b in range(members.size):
             place = o[members[b]]
-            gains[q, b] = rate * distance_of(other, place_of(other, place), second)
-            gains[q, b] -= rate * distance_of(one, place_of(one, place), first)
+            gains[q, b] = rate * cell_distance(other, place_of(other, place), second)
+            gains[q, b] -= rate * cell_distance(one, place_of(one, place), first)
         extremes[q, 0], extremes[q, 1] = math.inf, -math.inf
         for k in range(last_cell(both) + 1):
-            lower = edge_of(both, k)
-            if lower < edge_of(both, k + 1):
+            lower = cell_edge(both, k)
+            if lower < cell_edge(both, k + 1):
                 place = _inside(both, k)
-                change = rate * distance_of(other, place_of(other, place), second)
-                change -= rate * distance_of(one, place_of(one, place), first)
+                change = rate * cell_distance(other, place_of(other, place), second)
+                change -= rate * cell_distance(one, place_of(one, place), first)
                 if change < extremes[q, 0]:
                     extremes[q, 0], places[q, 0] = change, lower
                 if change > extremes[q, 1]:

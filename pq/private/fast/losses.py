@@ -17,9 +17,9 @@ import numpy as np
 from numba import float64, int64
 
 from pq.core.machine.keep import compiled, given, kept
+from pq.private.fast.cells import LATTICE_END, cell_distance, cell_edge, exact_target, last_cell
 from pq.private.fast.laws import add_cell_masses, log_mass, mass
 from pq.private.fast.pairs import PLAN, gather_records, interval_of, look, pass_on, place_of, rooms, same_view
-from pq.private.fast.view import LATTICE_END, distance_of, edge_of, last_cell, target_of
 from pq.private.fast.walk import LEAST_LOG_MASS, TINY
 
 # A mass that is lost to the floats is below e^-707, and a score at most e^(rate n) times that of the nearest cell: a
@@ -45,20 +45,20 @@ def _log_total(view: Any, parts: Any, target: tuple[int, float], rate: float, ed
     """Log of the total weight of all cells; NaN if the numbers do not do."""
     count, best, total = last_cell(view) + 1, math.inf, 0.0
     for k in range(count + 1):
-        edges[k] = edge_of(view, k)
+        edges[k] = cell_edge(view, k)
     add_cell_masses(parts, edges[: count + 1], weights[:count])
     for k in range(count):
         if weights[k] > 0.0:
-            best = min(best, distance_of(view, k, target))
+            best = min(best, cell_distance(view, k, target))
     for k in range(count):
         if weights[k] > 0.0:
-            total += weights[k] * math.exp(-rate * (distance_of(view, k, target) - best))
+            total += weights[k] * math.exp(-rate * (cell_distance(view, k, target) - best))
     if total > 0.0 and math.log(total) > rate * (view[5] + 1) - FULL:
         return math.log(total) - rate * best
     total = -math.inf
     for k in range(count):
         if edges[k] < edges[k + 1]:
-            total = _log_sum(total, log_mass(parts, edges[k], edges[k + 1]) - rate * distance_of(view, k, target))
+            total = _log_sum(total, log_mass(parts, edges[k], edges[k + 1]) - rate * cell_distance(view, k, target))
     return total if total > -math.inf else math.nan
 
 
@@ -114,10 +114,10 @@ def _node_loss(
             continue
         for v in range(2):
             view = views[v]
-            target = target_of(fractions[q, 0], fractions[q, 1], view[5], floored)
+            target = exact_target(fractions[q, 0], fractions[q, 1], view[5], floored)
             total = _log_total(view, own, target, rate, edges, weights)
             for b in range(size):
-                score = -rate * distance_of(view, place_of(view, o[members[b]]), target)
+                score = -rate * cell_distance(view, place_of(view, o[members[b]]), target)
                 # alone, an output's base is the same on both sides
                 tables[v, a, b] = score - total + (base[a, b] if size > 1 else 0.0)
     if same:

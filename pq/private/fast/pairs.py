@@ -9,7 +9,7 @@ import numpy as np
 from numba import boolean, float64, int64
 
 from pq.core.machine.keep import compiled, given
-from pq.private.fast.view import first_not_below, rank_of, share_of, view_of
+from pq.private.fast.cells import cells_of, first_not_below, passed_share, rank_before
 
 # The types of nodes, members, fractions, rates, floored, edge and lattice, see `pair_losses`.
 PLAN = (given(int64, 2), given(int64, 1), given(int64, 2), given(float64, 2), boolean, boolean, given(float64, 1))
@@ -30,7 +30,7 @@ def same_view(one: Any, other: Any) -> bool:
     if one[3] != other[3] or one[5] != other[5]:
         return False
     for j in range(one[3]):
-        if one[0][one[2] + j] != other[0][other[2] + j] or rank_of(one, j + 1) != rank_of(other, j + 1):
+        if one[0][one[2] + j] != other[0][other[2] + j] or rank_before(one, j + 1) != rank_before(other, j + 1):
             return False
     return True
 
@@ -62,10 +62,10 @@ def interval_of(out: Any, nodes: Any, j: int) -> tuple[float, float]:
 
 @compiled
 def look(values: Any, before: Any, count: int, interval: Any, shares: Any, edge: bool, lattice: Any) -> Any:
-    """What a node sees of a column, see `view_of`."""
+    """What a node sees of a column, see `cells_of`."""
     known = before[: count + 1] if lattice[0] > 0.0 else before[:0]
     unit = max(int(lattice[2]), 1)
-    return view_of(
+    return cells_of(
         values[:count], known, interval[0], interval[1], shares[0], shares[1], edge, lattice[0], lattice[1], unit
     )
 
@@ -75,7 +75,7 @@ def pass_on(shares: Any, o: Any, nodes: Any, j: int, lattice: Any) -> None:
     """Say what a node holds of the records at the ends of its interval."""
     if lattice[3] > 0.0:
         for side in range(2):
-            shares[j, side] = share_of(shares, o, nodes, j, side, int(lattice[2]), int(lattice[3]))
+            shares[j, side] = passed_share(shares, o, nodes, j, side, int(lattice[2]), int(lattice[3]))
 
 
 @compiled

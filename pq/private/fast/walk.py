@@ -18,41 +18,24 @@ import numpy as np
 from numba import boolean, float64, int64
 
 from pq.core.machine.keep import compiled, given, kept
-from pq.private.fast.laws import LARGEST, add_cell_masses, log_mass, mass, point
-from pq.private.fast.view import (
+from pq.private.fast.cells import (
     LATTICE_END,
-    distance_of,
-    edge_of,
+    cell_at,
+    cell_distance,
+    cell_edge,
+    cells_of,
+    exact_target,
     first_above,
     last_cell,
-    rank_of,
-    share_of,
-    target_of,
-    view_of,
+    passed_share,
 )
+from pq.private.fast.laws import LARGEST, add_cell_masses, log_mass, mass, point
 
 REACH = 9.0  # nats: weights beyond are less than e^-9 of the largest, before the prior has its say
 LEAST_LOG_MASS = -5e5  # as in pq.private.mechanisms.independent
 TINY = 1e-250  # total weights below are done again with logarithms
 ROUNDING = 1.0 + 1e-9  # a bound stays one whatever the last digits of the masses are
 MOST_NATS = 1e6  # of the largest weight below one: further off, logarithms lose digits, and the formulas do better
-
-
-@compiled
-def _cell_at(view: Any, rank: float) -> int:
-    """The last cell of rank at most `rank`, with all ranks it stands for or fewer; the first if there is none."""
-    if rank <= 0.0:
-        return 0
-    low, high = 0, view[3]
-    if view[1].size == 0:
-        return int(min(rank, float(high)))
-    while low < high:  # the largest j with rank_of(j) <= rank
-        middle = (low + high + 1) // 2
-        if rank_of(view, middle) <= rank:
-            low = middle
-        else:
-            high = middle - 1
-    return 2 * low if view[10] > 0.0 else low
 
 
 @compiled
@@ -74,13 +57,13 @@ def _outside(
     while (side < 0 and first > 0) or (side > 0 and last < end):
         if side < 0:
             nearest, one = first - 1, max(first - width, 0)
-            a, b = edge_of(view, one), edge_of(view, first)
+            a, b = cell_edge(view, one), cell_edge(view, first)
             first = one
         else:
             nearest, one = last + 1, min(last + width, end)
-            a, b = edge_of(view, last + 1), edge_of(view, one + 1)
+            a, b = cell_edge(view, last + 1), cell_edge(view, one + 1)
             last = one
-        score = -rate * distance_of(view, nearest, target)
+        score = -rate * cell_distance(view, nearest, target)
         if logs:
             bound = score + log_mass(parts, a, b) + 1e-9
             if math.isnan(bound):
@@ -104,28 +87,28 @@ def _weigh(view: Any, parts: Any, target: tuple[int, float], rate: float, first:
     edges, out = np.empty(count + 1), np.empty(count)
     plain = view[1].size == 0
     if plain:
-        edges[0], edges[count] = edge_of(view, first), edge_of(view, last + 1)
+        edges[0], edges[count] = cell_edge(view, first), cell_edge(view, last + 1)
         for k in range(1, count):
             edges[k] = view[0][view[2] + first + k - 1]
     else:
         for k in range(count + 1):
-            edges[k] = edge_of(view, first + k)
+            edges[k] = cell_edge(view, first + k)
     if logs:
         for k in range(count):
-            out[k] = log_mass(parts, edges[k], edges[k + 1]) - rate * distance_of(view, first + k, target)
+            out[k] = log_mass(parts, edges[k], edges[k + 1]) - rate * cell_distance(view, first + k, target)
         return out
     add_cell_masses(parts, edges, out)
     if not plain:
         for k in range(count):
             if out[k] > 0.0:
-                out[k] *= math.exp(-rate * distance_of(view, first + k, target))
+                out[k] *= math.exp(-rate * cell_distance(view, first + k, target))
         return out
     ratio, middle = math.exp(-rate), min(max(target[0] + 1 - first, 0), count)
-    score = math.exp(-rate * distance_of(view, first + middle, target))
+    score = math.exp(-rate * cell_distance(view, first + middle, target))
     for k in range(middle, count):
         out[k] *= score
         score *= ratio
-    score = math.exp(-rate * distance_of(view, first + middle - 1, target))
+    score = math.exp(-rate * cell_distance(view, first + middle - 1, target))
     for k in range(middle - 1, -1, -1):
         out[k] *= score
         score *= ratio
@@ -160,7 +143,7 @@ def _cell(view: Any, parts: Any, target: tuple[int, float], rate: float, uniform
     middle, reach = float(target[0]), 1.0 + REACH / rate
     logs = False
     while True:
-        first, last = _cell_at(view, middle - reach), min(end, _cell_at(view, middle + 1.0 + reach) + 1)
+        first, last = cell_at(view, middle - reach), min(end, cell_at(view, middle + 1.0 + reach) + 1)
         weights = _weigh(view, parts, target, rate, first, last, logs)
         top = np.max(weights)
         if not logs and not top > TINY:
@@ -236,11 +219,11 @@ def _draw(
     uniform: float, place: float,
 ) -> float:  # fmt: skip
     """One mechanism's output, from low to high in the units of the outputs; NaN if the numbers do not do."""
-    up, target = view[10], target_of(numerator, denominator, view[5], floored)
+    up, target = view[10], exact_target(numerator, denominator, view[5], floored)
     cell = _cell(view, parts, target, rate, uniform)
     if cell < 0:
         return math.nan
-    lower, upper = edge_of(view, cell), edge_of(view, cell + 1)
+    lower, upper = cell_edge(view, cell), cell_edge(view, cell + 1)
     if up > 0.0:
         return min(max(_multiple(view, parts, cell, lower, upper, low, high, place), low), high)
     o = point(parts, lower, upper, place)
@@ -248,6 +231,40 @@ def _draw(
         return math.nan
     o = min(max(o, np.nextafter(lower, math.inf)), LARGEST)  # a cell holds its upper edge, not its lower one
     return min(max(o, low), high)
+
+
+@compiled
+def _walk_tree(
+    x: Any, before: Any, nodes: Any, members: Any, fractions: Any, floored: bool, edge: bool, lattice: Any, rates: Any,
+    parts: Any, counts: Any, uniforms: Any, out: Any, drawn: Any, shares: Any,
+) -> bool:  # fmt: skip
+    """One lane, by the names of `walk_lanes`; false where its numbers do not do. drawn, shares: room to work in."""
+    unit = max(int(lattice[2]), 1)
+    for j in range(nodes.shape[0]):
+        first, end = nodes[j, 0], nodes[j, 1]
+        low = out[nodes[j, 2]] if nodes[j, 2] >= 0 else -math.inf
+        high = out[nodes[j, 3]] if nodes[j, 3] >= 0 else math.inf
+        if lattice[3] > 0.0:
+            for side in range(2):
+                shares[j, side] = passed_share(shares, out, nodes, j, side, unit, int(lattice[3]))
+        if low < high:
+            view = cells_of(x, before, low, high, shares[j, 0], shares[j, 1], edge, lattice[0], lattice[1], unit)
+        for i in range(first, end):
+            q = members[i]
+            t = q % parts.shape[0]
+            drawn[i] = low
+            if low < high:
+                drawn[i] = _draw(
+                    view, low, high, parts[t, : counts[t]], fractions[q, 0], fractions[q, 1], floored,
+                    rates[q] / unit, uniforms[q, 0], uniforms[q, 1],
+                )  # fmt: skip
+            if math.isnan(drawn[i]):
+                return False
+        if end - first > 1:
+            drawn[first:end].sort()
+        for i in range(first, end):
+            out[members[i]] = drawn[i]
+    return True
 
 
 _SIGNATURE = int64(
@@ -287,38 +304,14 @@ def walk_lanes(sources: int) -> Any:
         sources  # noqa: B018 (see pq.core.machine.keep)
         failures = 0
         drawn, shares = np.empty(members.size), np.zeros((nodes.shape[0], 2), dtype=np.int64)
-        unit = max(int(lattice[2]), 1)
         for lane in range(out.shape[0]):
             c, r, p = lane % columns.shape[0], lane % rates.shape[0], lane % parts.shape[0]
             x = columns[c, : sizes[c]]
-            failed = False
-            for j in range(nodes.shape[0]):
-                first, end = nodes[j, 0], nodes[j, 1]
-                low = out[lane, nodes[j, 2]] if nodes[j, 2] >= 0 else -math.inf
-                high = out[lane, nodes[j, 3]] if nodes[j, 3] >= 0 else math.inf
-                if lattice[3] > 0.0:
-                    for side in range(2):
-                        shares[j, side] = share_of(shares, out[lane], nodes, j, side, unit, int(lattice[3]))
-                if low < high:
-                    view = view_of(x, before, low, high, shares[j, 0], shares[j, 1], edge, lattice[0], lattice[1], unit)
-                for i in range(first, end):
-                    q = members[i]
-                    t = q % parts.shape[1]
-                    drawn[i] = low
-                    if low < high:
-                        drawn[i] = _draw(
-                            view, low, high, parts[p, t, : counts[p, t]], fractions[q, 0], fractions[q, 1], floored,
-                            rates[r, q] / unit, uniforms[lane, q, 0], uniforms[lane, q, 1],
-                        )  # fmt: skip
-                    if math.isnan(drawn[i]):
-                        failed = True
-                if failed:
-                    break
-                if end - first > 1:
-                    drawn[first:end].sort()
-                for i in range(first, end):
-                    out[lane, members[i]] = drawn[i]
-            if failed:
+            walked = _walk_tree(
+                x, before, nodes, members, fractions, floored, edge, lattice, rates[r], parts[p], counts[p],
+                uniforms[lane], out[lane], drawn, shares,
+            )  # fmt: skip
+            if not walked:
                 out[lane, :] = math.nan
                 failures += 1
         return failures

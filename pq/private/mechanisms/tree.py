@@ -4,6 +4,11 @@ The root estimates the middle quantiles from all records, its children those on 
 so on. One more record moves the utility of every mechanism on one root-to-leaf path by at most its sensitivity
 (`pq.core.sensitivity`), and nothing elsewhere; a mechanism spends its own budget, and the budgets of every path sum to
 epsilon exactly (`pq.core.plan`). A replaced record touches two paths, at half the rate below the root.
+
+Where one quantile is asked for, the number n0 of records is public, and neighbours differ by one record more or less, a
+"sharp" target is `q n0 + (n - n0) / 2` instead of `q n`: one more record then moves the utility by 1/2, not by max(q, 1
+- q), for every n0, right or wrong. For several quantiles, with floored targets, and where a record is replaced, the
+public total is not used: nodes below the root hold parts of the records, whose number nobody knows.
 """
 
 from __future__ import annotations
@@ -42,7 +47,13 @@ class Tree(Mechanism, name="tree"):
         # jump by a whole rank however small the weight.
         self.halves = int(request.step is not None and tree.calibration == "sharp")
         self.plan: Plan = plan_for(
-            request.quantiles, request.budget, request.adjacency, tree.calibration, tree.arity, tree.budget_power
+            request.quantiles,
+            request.budget,
+            request.adjacency,
+            tree.calibration,
+            tree.arity,
+            tree.budget_power,
+            shifting_total(request),
         )
         if self.halves and self.plan.depth > DEEPEST:
             raise ValueError(f"quantiles must need at most {DEEPEST} levels on a grid, got {self.plan.depth}")
@@ -78,7 +89,8 @@ class Tree(Mechanism, name="tree"):
     def compiled(self, column: Points | Lattice, uniforms: Array) -> Array:
         """Outputs of the machine engine, NaN in the lanes that it leaves to `walked`, which has the same law."""
         scale = 1.0 if column.step is None else float(column.step)
-        if self.arrays is None or self.tables is None or not is_moderate(column.values, scale):
+        shifted = self.plan.public_total is not None
+        if shifted or self.arrays is None or self.tables is None or not is_moderate(column.values, scale):
             return np.full(uniforms.shape[:2], math.nan)
         sizes = np.array([len(column.values)])
         outputs = lanes.run(
@@ -119,11 +131,18 @@ class Tree(Mechanism, name="tree"):
     def laws(self, column: Points | Lattice, node: Node, interval: Interval) -> list[Law]:
         """The laws of a node's mechanisms, given the earlier outputs that bound it."""
         view, (low, high, _, _) = column.view(*interval), interval
-        priors, calibration, shares = self.request.priors, self.plan.calibration, self.plan.mechanisms
+        priors, shares = self.request.priors, self.plan.mechanisms
         return [
-            Law(column, view, low, high, priors[i], Target.of(m.relative, view.n, calibration), m.rate, self.edge)
-            for i, m in ((i, shares[i]) for i in node.indices)
+            Law(column, view, low, high, priors[i], self.target(shares[i].relative, view.n), shares[i].rate, self.edge)
+            for i in node.indices
         ]
+
+    def target(self, relative: Fraction, n: int) -> Target:
+        """The rank aimed at among records of weight n."""
+        total = self.plan.public_total
+        if total is None:
+            return Target.of(relative, n, self.plan.calibration)
+        return Target.of(relative, n, "shifted", total)  # the only level: a record is one part
 
     def log_parts(self, column: Points | Lattice, outcome: Outcome) -> Parts:
         outputs = [column.output(value) for value in outcome.values.tolist()]
@@ -143,6 +162,14 @@ class Tree(Mechanism, name="tree"):
         return sum((far for far, _ in terms), Fraction(0)), math.fsum(rest for _, rest in terms)
 
 
+def shifting_total(request: Request) -> int | None:
+    """The public total by which the target of a tree's only node is shifted; None where it is not."""
+    if len(request.distinct) > 1 or request.adjacency != "add-remove" or request.tree.calibration != "sharp":
+        return None
+    return None if request.public_total is None else min(request.public_total, LARGEST_TOTAL)
+
+
+LARGEST_TOTAL = 2**44  # a public total beyond counts as this one: ranks in parts of records stay integers
 FORMULA_SECONDS = 3e-4  # about what one output takes `walked`, whatever the number of records
 DEEPEST = 18  # levels, on each of which a record may be halved, with whole parts of 2^44 records
 OFF_GRID = 1e-6  # of a step: how far a value may be off a multiple that it means

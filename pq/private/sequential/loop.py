@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from tqdm import tqdm
 
 from pq.core.budget.guarantee import Guarantee
 from pq.core.budget.ledger import Ledger
@@ -104,7 +103,7 @@ def release_sequence(
     out = Releases([], session.guarantee)
     try:
         _check_steps_left(session, len(known))
-        for row, x in tqdm(_pairs(known, remaining, session.count), disable=not progress, unit="data set"):
+        for row, x in _shown(_pairs(known, remaining, session.count), progress):
             out.append(session.step(row, x))
             if path is not None:
                 _store(session, path)
@@ -132,6 +131,16 @@ def _check_steps_left(session: Session, total: int) -> None:
     learner = session.predictor
     if isinstance(learner, PrivatePredictor) and learner.steps_left < total - session.count:
         raise StepsExceeded(f"features has {total} rows, and the predictor is planned for fewer data sets")
+
+
+def _shown(steps: Iterator[Any], progress: bool) -> Iterable[Any]:
+    """The steps, with a bar for who looks on; a log file gets none."""
+    if not progress:
+        return steps
+    from tqdm import tqdm
+
+    shown: Iterable[Any] = tqdm(steps, disable=None, unit="data set")
+    return shown
 
 
 def _store(session: Session, path: Path) -> None:

@@ -53,7 +53,7 @@ def added(relative: Fraction, calibration: str) -> Array:
 
 
 @lru_cache(maxsize=1024)
-def moved(relative: Fraction, calibration: str) -> Array:
+def moves(relative: Fraction, calibration: str) -> Array:
     """(cases, 2, 2): for a record that moves down within a node of n: for each sign, an output between its places, and
     the mass."""
     rows = []
@@ -131,7 +131,7 @@ class Ways:
         Each is given as the children on both sides of it: the same child twice, or two if it is at the outputs between.
         """
         mechanisms = [self.plan.mechanisms[i] for i in node.indices]
-        tables = [m.rate * moved(m.relative, self.plan.calibration)[:, sign] for m in mechanisms]
+        tables = [m.rate * moves(m.relative, self.plan.calibration)[:, sign] for m in mechanisms]
         count = len(tables) + 1
         places = [(c, c) for c in range(count)] + (list(itertools.combinations(range(count), 2)) if self.tied else [])
         children = node.children or (None,) * count

@@ -9,7 +9,7 @@ import numpy as np
 from pq.private.columns.door import Array
 
 
-class Mechanism(Protocol):
+class Audited(Protocol):
     """What an audit needs of a mechanism: the log density (log probability of atoms) of its outputs, for many columns
     at once.
 
@@ -28,7 +28,7 @@ class Lossy(Protocol):
     def log_ratio(self, x: Array, neighbour: Array, values: Array) -> Array: ...
 
 
-def log_ratio(mechanism: Mechanism | Lossy, x: Array, neighbour: Array, values: Array) -> Array:
+def log_ratios(mechanism: Audited | Lossy, x: Array, neighbour: Array, values: Array) -> Array:
     """Privacy losses (batch,) of outputs on neighbouring columns, `log p(values | x) - log p(values | neighbour)`; 0 if
     both are -inf.
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from pq.truth.audit.bins import Line
-from pq.truth.audit.mechanism import Lossy, Mechanism
+from pq.truth.audit.mechanism import Audited, Lossy
 from pq.truth.audit.search import BINS, Found, Search
 
 TOLERANCE = 1e-7  # relative, for rounding
@@ -136,7 +136,7 @@ def _short(values: Any) -> str:
 
 
 def audit(
-    mechanism: Mechanism | Lossy,
+    mechanism: Audited | Lossy,
     outputs: int,
     *,
     epsilon: float,
@@ -151,7 +151,7 @@ def audit(
 ) -> AuditReport:
     """Search for the largest privacy loss of any mechanism that offers a log density.
 
-    mechanism: see `pq.truth.audit.mechanism.Mechanism`; `Scalar` there wraps a plain function. outputs: length of its
+    mechanism: see `pq.truth.audit.mechanism.Audited`; `Scalar` there wraps a plain function. outputs: length of its
     output. epsilon: what it claims. adjacency: "add-remove" or "replace". line: where records and outputs may be.
     pairs: pairs of neighbours to evaluate, at least. records: most records that neighbours share. population:
     candidates that climb at once. seed: of the search. start: an (x, neighbour, values) to begin with. progress: told

@@ -21,7 +21,7 @@ import numpy as np
 
 from pq.private.columns.door import Array
 from pq.truth.audit.bins import Line
-from pq.truth.audit.mechanism import Lossy, Mechanism, log_ratio
+from pq.truth.audit.mechanism import Audited, Lossy, log_ratios
 
 COPIED = 0.2  # part of the candidates that is replaced by copies of the best, now and then
 FRESH = 0.1  # part that is replaced by new ones
@@ -48,7 +48,7 @@ BINS = np.append(np.linspace(0.0, 1.0, 51), [1.0 + 1e-7, 1.1, 1.25, 1.5, 2.0, 3.
 class Search:
     """Candidates that climb towards the largest privacy loss between neighbours.
 
-    mechanism: see `pq.truth.audit.mechanism.Mechanism`. outputs: length m of its output, which is sorted. epsilon: only
+    mechanism: see `pq.truth.audit.mechanism.Audited`. outputs: length m of its output, which is sorted. epsilon: only
     the histogram uses it. adjacency: "add-remove" or "replace". line: where tokens may be. records: most records that
     neighbours share. population: number of candidates. rng: a Generator. start: an (x, neighbour, values) to begin
     with; the other candidates are random.
@@ -56,7 +56,7 @@ class Search:
 
     def __init__(
         self,
-        mechanism: Mechanism | Lossy,
+        mechanism: Audited | Lossy,
         outputs: int,
         *,
         epsilon: float,
@@ -134,7 +134,7 @@ class Search:
 
     def _losses(self, tokens: Array) -> Array:
         x, neighbour, values = self.pair(tokens)
-        losses = np.abs(log_ratio(self.mechanism, x, neighbour, values))
+        losses = np.abs(log_ratios(self.mechanism, x, neighbour, values))
         self.pairs += len(losses)
         self.histogram += np.histogram(losses / self.epsilon, BINS)[0]
         return losses

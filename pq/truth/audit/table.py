@@ -92,7 +92,7 @@ def row_of(setting: Setting, pairs: int, seed: int = 0, progress: Callable[[int]
     )
 
 
-def write_table(
+def write_audit(
     path: str | Path, pairs: int, seed: int = 0, progress: Callable[[int], Any] | None = None
 ) -> list[dict[str, str]]:
     """Audit every setting and write the table as CSV, with the command in its first line.

@@ -56,12 +56,8 @@ def audit_release(
     >>> 0.99 < report.ratio <= 1.0000001, report.passed
     (True, True)
     """
-    tree: dict[str, Any] = {
-        "adjacency": adjacency,
-        "calibration": calibration,
-        "arity": arity,
-        "budget_power": budget_power,
-    }
+    shape: dict[str, Any] = {"calibration": calibration, "arity": arity, "budget_power": budget_power}
+    tree = {"adjacency": adjacency, **shape}
     step = grid_step(grid)
     laid = plan(quantiles, epsilon=epsilon, **tree)
     if not math.isfinite(laid.epsilon):
@@ -82,9 +78,7 @@ def audit_release(
     if priors is None:
         searches = _chosen(losses, partial(search, records=size), most, pairs // TRIALS)
     else:
-        line = Line.along(priors if isinstance(priors, Prior) else priors[0])
-        mechanism = losses(priors=priors, grid=step)
-        searches = {"given": search(mechanism, line=Line(line.place, line.scale, mechanism.step), records=size)}
+        searches = {"given": _given(losses(priors=priors, grid=step), search, priors, size)}
     found = race(list(searches.values()), pairs, progress)
     worst = max(searches, key=lambda name: searches[name].best)
     return AuditReport.of(
@@ -95,15 +89,27 @@ def audit_release(
         priors=list(searches[worst].mechanism.priors),  # type: ignore[union-attr]
         ceiling=most,
         seed=seed,
-        settings={
-            "quantiles": [str(q) for q in laid.quantiles],
-            "calibration": calibration,
-            "adaptation": adaptation,
-            "arity": arity,
-            "budget_power": budget_power,
-            "grid": None if grid is None else str(grid),
-        },
+        settings=_settings(laid, tree, adaptation, grid),
     )
+
+
+def _given(mechanism: Any, search: Any, priors: Any, size: int) -> Search:
+    """A search along the line on which the first of the given priors lies."""
+    line = Line.along(priors if isinstance(priors, Prior) else priors[0])
+    found: Search = search(mechanism, line=Line(line.place, line.scale, mechanism.step), records=size)
+    return found
+
+
+def _settings(laid: Plan, tree: dict[str, Any], adaptation: str, grid: Any) -> dict[str, Any]:
+    """What the report says of the release besides epsilon and adjacency."""
+    return {
+        "quantiles": [str(q) for q in laid.quantiles],
+        "calibration": tree["calibration"],
+        "adaptation": adaptation,
+        "arity": tree["arity"],
+        "budget_power": tree["budget_power"],
+        "grid": None if grid is None else str(grid),
+    }
 
 
 def _records(laid: Plan) -> int:

@@ -1,7 +1,4 @@
-"""What a mechanism sees of a column at a node, compiled: ranks, cells, distances, and shares of records (Section 3.1).
-
-The formulas are those of `pq.private.columns.cells`; the walk and the losses of pairs are built on them.
-"""
+"""What a mechanism of the compiled walk sees of a column: cells, their edges, ranks and distances from a target."""
 
 from __future__ import annotations
 
@@ -39,7 +36,7 @@ def first_not_below(x: Any, first: int, last: int, value: float) -> int:
 
 
 @compiled
-def target_of(numerator: int, denominator: int, n: int, floored: bool) -> tuple[int, float]:
+def exact_target(numerator: int, denominator: int, n: int, floored: bool) -> tuple[int, float]:
     """`q n` for q = numerator / denominator <= 1 as a whole number and a part: exact integers modulo 2^64."""
     whole = np.int64(n * (numerator / denominator))
     rest = np.int64(n) * numerator - whole * denominator
@@ -70,7 +67,7 @@ def last_cell(view: Any) -> int:
 
 
 @compiled
-def rank_of(view: Any, j: int) -> int:
+def rank_before(view: Any, j: int) -> int:
     """Records of the node below its value j, in parts; for j = d all of them."""
     before, first, d, base, n = view[1], view[2], view[3], view[4], view[5]
     if before.size == 0:
@@ -81,18 +78,18 @@ def rank_of(view: Any, j: int) -> int:
 
 
 @compiled
-def distance_of(view: Any, cell: int, target: tuple[int, float]) -> float:
+def cell_distance(view: Any, cell: int, target: tuple[int, float]) -> float:
     """Of the target from the ranks that a cell stands for."""
     j = cell // 2 if view[10] > 0.0 else cell
-    low = rank_of(view, j)
+    low = rank_before(view, j)
     if low > target[0]:
         return float(low - target[0]) - target[1]
-    high = rank_of(view, j + cell % 2) if view[10] > 0.0 else low
+    high = rank_before(view, j + cell % 2) if view[10] > 0.0 else low
     return float(target[0] - high) + target[1] if high <= target[0] else 0.0
 
 
 @compiled
-def edge_of(view: Any, k: int) -> float:
+def cell_edge(view: Any, k: int) -> float:
     """Lower edge of cell k in the units of the data; upper edge of the last one for the number after it."""
     x, first, low, high, up, down = view[0], view[2], view[6], view[7], view[10], view[11]
     last = last_cell(view)
@@ -109,7 +106,24 @@ def edge_of(view: Any, k: int) -> float:
 
 
 @compiled
-def view_of(
+def cell_at(view: Any, rank: float) -> int:
+    """The last cell of rank at most `rank`, with all ranks it stands for or fewer; the first if there is none."""
+    if rank <= 0.0:
+        return 0
+    low, high = 0, view[3]
+    if view[1].size == 0:
+        return int(min(rank, float(high)))
+    while low < high:  # the largest j with rank_before(j) <= rank
+        middle = (low + high + 1) // 2
+        if rank_before(view, middle) <= rank:
+            low = middle
+        else:
+            high = middle - 1
+    return 2 * low if view[10] > 0.0 else low
+
+
+@compiled
+def cells_of(
     x: Any,
     before: Any,
     low: float,
@@ -145,7 +159,7 @@ def view_of(
 
 
 @compiled
-def share_of(shares: Any, out: Any, nodes: Any, node: int, side: int, unit: int, halves: int) -> int:
+def passed_share(shares: Any, out: Any, nodes: Any, node: int, side: int, unit: int, halves: int) -> int:
     """Parts of the records at the node's lower (side 0) or upper end that go on to it, `halves` halves of what the
     parent holds of them; see `pq.private.mechanisms.tree.split`."""
     parent, own = nodes[node, 4], nodes[node, 2 + side]
