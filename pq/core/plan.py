@@ -71,6 +71,10 @@ class Plan:
     @cached_property
     def arrays(self) -> PlanArrays | None:
         """The plan as arrays, for compiled code; None where a number has no place in them."""
+        return self.arrays_within(LARGEST_DENOMINATOR)
+
+    def arrays_within(self, largest: int) -> PlanArrays | None:
+        """The same with denominators of relative quantiles up to a largest one."""
         members = [i for node in self.nodes for i in node.indices]
         ends = np.cumsum([len(node.indices) for node in self.nodes]).tolist()
         place = {id(child): k for k, node in enumerate(self.nodes) for child in node.children}
@@ -80,7 +84,7 @@ class Plan:
         ]
         fractions = [(m.relative.numerator, m.relative.denominator) for m in self.mechanisms]
         rates = [m.rate for m in self.mechanisms]
-        if max(denominator for _, denominator in fractions) > LARGEST_DENOMINATOR or math.isinf(max(rates)):
+        if max(denominator for _, denominator in fractions) > largest or math.isinf(max(rates)):
             return None
         integers = [_frozen(np.array(table, dtype=np.int64)) for table in (nodes, members, fractions)]
         return PlanArrays(integers[0], integers[1], integers[2], _frozen(np.array([rates])))

@@ -14,6 +14,7 @@ from pq.core.exact import Number
 from pq.core.kind import NUMBER, Kind
 from pq.private.columns.frames import kind_of, records_of
 from pq.private.mechanisms import Mechanism, Outcome
+from pq.private.mechanisms.tree import Parts
 from pq.private.prepare import prepare
 
 
@@ -90,8 +91,12 @@ def privacy_loss(x: Any, neighbour: Any, outcome: Any, quantiles: Any, **keyword
     """
     maker = prepare(quantiles, **keywords)
     drawn = outcome_of(maker, outcome, kind_of(x))
-    (one_far, one), (other_far, other) = (_log_parts(maker, data, drawn) for data in (x, neighbour))
-    return 0.0 if one == other == -math.inf else one - other - float(one_far - other_far)
+    return difference_of(*(_log_parts(maker, data, drawn) for data in (x, neighbour)))
+
+
+def difference_of(one: Parts, other: Parts) -> float:
+    """How much larger the first of two log densities is; 0 if both outputs are impossible."""
+    return 0.0 if one[1] == other[1] == -math.inf else one[1] - other[1] - float(one[0] - other[0])
 
 
 def outcome_of(maker: Mechanism, outcome: Any, kind: Kind) -> Outcome | None:

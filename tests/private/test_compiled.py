@@ -18,7 +18,7 @@ from pq.core.priors import Prior
 from pq.core.priors.kernel import kinds
 from pq.core.request import Request
 from pq.private.columns.cells import Points
-from pq.private.fast import cells, laws, walk
+from pq.private.fast import cells, changes, laws, losses, walk
 from pq.private.fast.encode import encode
 from pq.private.mechanisms import independent
 from pq.private.mechanisms.tree import Tree
@@ -265,7 +265,7 @@ def test_target_ranks_are_exact(seed: int) -> None:
 
 def test_kept_code_goes_with_its_sources_and_their_constants() -> None:
     """numba looks at one file only when it keeps machine code; the digest of all is a part of the key."""
-    for function in (walk.walk_lanes, coins.bet, loss.laplace_losses):
+    for function in (walk.walk_lanes, losses.pair_losses, changes.pair_changes, coins.bet, loss.laplace_losses):
         assert [cell.cell_contents for cell in function.py_func.__closure__] == [keep.SOURCES]
     keys = {
         keep.kept("int64(int64)")(make).dispatcher._cache._index_key(None, _Codegen())

@@ -21,8 +21,7 @@ from pq.cli import main
 from pq.core import sensitivity as privacy
 from pq.truth.audit.bins import Line, shapes, unit_bins
 from pq.truth.audit.ceiling import ceiling
-from pq.truth.audit.compiled import FastDensity, FastWorst
-from pq.truth.audit.density import TreeDensity
+from pq.truth.audit.losses import TreeLosses
 from pq.truth.audit.mechanism import Scalar, log_ratios
 from pq.truth.audit.report import AuditReport, audit
 from pq.truth.audit.search import BINS, Search
@@ -47,13 +46,13 @@ def evenly(m: int) -> list[Fraction]:
     return [Fraction(i, m + 1) for i in range(1, m + 1)]
 
 
-def random_tree(rng: np.random.Generator, **keywords: Any) -> tuple[TreeDensity, list[float], dict[str, Any]]:
+def random_tree(rng: np.random.Generator, **keywords: Any) -> tuple[TreeLosses, list[float], dict[str, Any]]:
     m = int(rng.integers(1, 9))
     quantiles = (np.sort(rng.choice(41, size=m, replace=False)) / 40).tolist()
     several = [PRIORS[k] for k in rng.integers(len(PRIORS), size=m)]
     keywords |= {"priors": several if rng.random() < 0.5 else several[0], "epsilon": float(rng.choice([0.1, 1.0, 5.0]))}
     keywords["budget_power"] = float(rng.choice([0.0, 1.5]))
-    return TreeDensity(quantiles, **keywords), quantiles, keywords
+    return TreeLosses(quantiles, **keywords), quantiles, keywords
 
 
 def random_batch(rng: np.random.Generator, size: int, m: int, grid: float | None) -> tuple[np.ndarray, np.ndarray]:
@@ -67,60 +66,44 @@ def random_batch(rng: np.random.Generator, size: int, m: int, grid: float | None
     return x, np.sort(o, axis=1)
 
 
+def random_pairs(rng: np.random.Generator, size: int, m: int, grid: float | None, adjacency: str) -> Any:
+    """Neighbours that differ in one record, and outputs."""
+    x, o = random_batch(rng, size, m, grid)
+    x = np.concatenate([x, rng.choice(GRID_VALUES, size=(size, 1))], axis=1)
+    y = x.copy()
+    y[:, -1] = math.inf if adjacency == "add-remove" else rng.choice(GRID_VALUES, size=size)
+    return np.sort(x, axis=1), np.sort(y, axis=1), o
+
+
 SETTING_PARTS = (("paper", "sharp"), ("conditional", "edge"), (2, 3, 4), ("add-remove", "replace"))
 SETTINGS = list(itertools.product(*SETTING_PARTS, (None, 0.5, 0.1)))
 
 
-def test_batch_density_is_that_of_the_package() -> None:
-    """2,160 random cases over all settings, to 1e-9 of the density's log; most of them possible outputs."""
-    rng = np.random.default_rng(0)
-    possible = 0
-    for calibration, adaptation, arity, adjacency, grid in SETTINGS:
-        keywords = {
-            "calibration": calibration,
-            "adaptation": adaptation,
-            "arity": arity,
-            "adjacency": adjacency,
-            "grid": grid,
-        }
-        tree, quantiles, arguments = random_tree(rng, **keywords)
-        x, o = random_batch(rng, 30, len(quantiles), grid)
-        found = tree.log_density(x, o)
-        wanted = np.array(
-            [pq.log_density(a[a < math.inf], b, quantiles, **arguments) for a, b in zip(x, o, strict=True)]
-        )
-        np.testing.assert_array_equal(np.isfinite(found), np.isfinite(wanted))
-        finite = np.isfinite(wanted)
-        np.testing.assert_allclose(found[finite], wanted[finite], rtol=1e-9, atol=1e-9)
-        possible += int(finite.sum())
-    assert possible > 900
-
-
 @pytest.mark.parametrize("adjacency", ["add-remove", "replace"])
-def test_ratio_is_the_difference_of_densities(adjacency: str) -> None:
-    """The short cut through the nodes that see a difference, on 7,200 random neighbours of each adjacency."""
+def test_machine_losses_are_those_of_the_formulas(adjacency: str) -> None:
+    """1,080 random pairs of each adjacency over all settings, with ties, impossible outputs and outputs off the grid,
+    to 1e-9; machine code does most of them, and all that it says is finite."""
     rng = np.random.default_rng(1)
-    moved = 0
-    for calibration, adaptation, arity, _, grid in SETTINGS[::2]:
-        keywords = {
-            "calibration": calibration,
-            "adaptation": adaptation,
-            "arity": arity,
-            "adjacency": adjacency,
-            "grid": grid,
-        }
-        tree, quantiles, _ = random_tree(rng, **keywords)
-        x, o = random_batch(rng, 200, len(quantiles), grid)
-        x = np.concatenate([x, rng.choice(GRID_VALUES, size=(200, 1))], axis=1)
-        y = x.copy()
-        y[:, -1] = math.inf if adjacency == "add-remove" else rng.choice(GRID_VALUES, size=200)
-        x, y = np.sort(x, axis=1), np.sort(y, axis=1)
-        one, other = tree.log_density(x, o), tree.log_density(y, o)
-        with np.errstate(invalid="ignore"):
-            wanted = np.where(one == other, 0.0, one - other)
-        np.testing.assert_allclose(tree.log_ratio(x, y, o), wanted, rtol=0, atol=1e-9)
-        moved += int(np.count_nonzero(wanted))
-    assert moved > 1000
+    moved = compiled = 0
+    for calibration, adaptation, arity, _, grid in [s for s in SETTINGS if s[3] == adjacency]:
+        keywords = {"calibration": calibration, "adaptation": adaptation, "arity": arity, "adjacency": adjacency}
+        tree, quantiles, arguments = random_tree(rng, grid=grid, **keywords)
+        x, y, o = random_pairs(rng, 30, len(quantiles), grid, adjacency)
+        wanted = np.array(
+            [
+                pq.privacy_loss(a[a < math.inf], b[b < math.inf], c, quantiles, mechanism="tree", **arguments)
+                for a, b, c in zip(x, y, o, strict=True)
+            ]
+        )
+        found = tree.log_ratio(x, y, o)
+        np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-9)
+        with np.errstate(all="ignore"):
+            machine = tree.compiled(x, y, o)
+        known = ~np.isnan(machine)
+        np.testing.assert_array_equal(machine[known], found[known])
+        moved += int(np.count_nonzero(wanted[known]))
+        compiled += int(known.sum())
+    assert compiled > 400 and moved > 250
 
 
 def test_unit_bins_are_the_piecewise_constant_prior() -> None:
@@ -135,33 +118,62 @@ def test_unit_bins_are_the_piecewise_constant_prior() -> None:
     np.testing.assert_allclose(one[finite], other[finite], rtol=1e-12, atol=2e-15)
 
 
-def test_compiled_losses_are_those_of_the_arrays() -> None:
-    """On 4,800 random pairs over all settings, both with tabled priors and with the worst, to 1e-11."""
+def test_machine_losses_with_many_bins_and_any_numbers_of_records() -> None:
+    """960 random pairs over all settings, priors of 12 or 40 bins of very different weights, to 1e-9; a plan or prior
+    that machine code cannot take is left to the formulas."""
     rng = np.random.default_rng(6)
     moved = 0
     for calibration, adaptation, arity, adjacency in itertools.product(*SETTING_PARTS):
-        m, grid = int(rng.integers(1, 10)), [None, 1][int(rng.integers(2))]
+        m, grid, bins = int(rng.integers(1, 10)), [None, 1][int(rng.integers(2))], int(rng.choice([12, 40]))
         quantiles = [Fraction(int(k), 40) for k in np.sort(rng.choice(41, size=m, replace=False))]
         keywords = {"calibration": calibration, "adaptation": adaptation, "arity": arity, "adjacency": adjacency}
-        keywords |= {"priors": [unit_bins(-0.5, np.exp(6 * rng.normal(size=12))) for _ in quantiles], "grid": grid}
-        tree, fast = (kind(quantiles, epsilon=1, **keywords) for kind in (TreeDensity, FastDensity))
-        assert fast.log_ratio.__func__ is not tree.log_ratio.__func__
+        spread = float(rng.choice([6.0, 150.0]))
+        keywords |= {"priors": [unit_bins(-0.5, bin_weights(rng, bins, spread)) for _ in quantiles], "grid": grid}
+        tree = TreeLosses(quantiles, epsilon=1, **keywords)
 
-        def pick(*shape: int, whole: float = 0.5 if grid is None else 1.0) -> np.ndarray:
-            places = rng.integers(0, 12, size=shape)  # within the priors, and at the edges of their bins outside a grid
-            return np.where(rng.random(shape) < whole, places, rng.uniform(-1, 13, size=shape)).astype(float)
+        def pick(*shape: int, whole: float = 0.5 if grid is None else 1.0, bins: int = bins) -> np.ndarray:
+            places = rng.integers(0, bins, size=shape)  # in the priors, at the edges of their bins and outside
+            return np.where(rng.random(shape) < whole, places, rng.uniform(-1, bins + 1, size=shape)).astype(float)
 
-        x = pick(200, int(rng.integers(1, 9)))
+        x = pick(40, int(rng.integers(1, 30)))
         x[:, 1:][rng.random(x[:, 1:].shape) < 0.2] = math.inf
         y = x.copy()
-        y[:, 0] = math.inf if adjacency == "add-remove" else pick(200)
-        x, y, o = np.sort(x, axis=1), np.sort(y, axis=1), np.sort(pick(200, m), axis=1)
-        wanted, found = tree.log_ratio(x, y, o), fast.log_ratio(x, y, o)
-        np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-11)
+        y[:, 0] = math.inf if adjacency == "add-remove" else pick(40)
+        x, y, o = np.sort(x, axis=1), np.sort(y, axis=1), np.sort(pick(40, m), axis=1)
+        found = tree.log_ratio(x, y, o)
+        wanted = [tree.exact(*rows) for rows in zip(x, y, o, strict=True)]
+        np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-9)
         moved += np.count_nonzero(wanted)
-        wanted, found = WorstPriors(tree).log_ratio(x, y, o), FastWorst(tree).log_ratio(x, y, o)
-        np.testing.assert_allclose(np.abs(found), np.abs(wanted), rtol=0, atol=1e-11)
-    assert moved > 3000
+        slow = TreeLosses(quantiles, epsilon=1, machine=False, **keywords)
+        assert np.isnan(slow.compiled(x, y, o)).all()
+    assert moved > 500
+
+
+def test_machine_losses_with_one_thing_wrong_are_told_apart() -> None:
+    """The comparison above can fail: rates that are off by a millionth, floors, shares of ties, ends of intervals."""
+    rng = np.random.default_rng(3)
+    quantiles = evenly(4)
+    keywords: dict[str, Any] = {"epsilon": 1, "priors": pq.Cauchy(0.3, 0.2), "grid": 0.5, "arity": 3}
+    right = TreeLosses(quantiles, **keywords)
+    x, y, o = random_pairs(rng, 100, 4, 0.5, "add-remove")
+    wanted = right.compiled(x, y, o)
+    nodes, members, fractions, rates, floored, edge, lattice = right.law()
+    wrong = [
+        (nodes, members, fractions, rates * (1.0 + 1e-6), floored, edge, lattice),
+        (nodes, members, np.roll(fractions, 1, axis=0), rates, floored, edge, lattice),
+        (nodes, members, fractions, rates, not floored, edge, lattice),
+        (nodes, members, fractions, rates, floored, not edge, lattice),
+        (nodes, members, fractions, rates, floored, edge, lattice * np.array([1, 1, 1, 0])),
+        (nodes, members, fractions, rates, floored, edge, lattice * np.array([2, 1, 1, 1])),
+    ]
+    for k, law in enumerate(wrong):
+        right.law = lambda law=law: law  # type: ignore[method-assign]
+        assert np.nanmax(np.abs(right.compiled(x, y, o) - wanted)) > 1e-8, k
+
+
+def bin_weights(rng: np.random.Generator, bins: int, spread: float) -> list[float]:
+    logs = spread * rng.normal(size=bins)
+    return np.exp(np.maximum(logs - logs.max(), -700.0)).tolist()
 
 
 @pytest.mark.parametrize("adjacency", ["add-remove", "replace"])
@@ -183,9 +195,9 @@ def test_worst_priors_are_worse_than_any_and_can_be_made(adjacency: str) -> None
             options = keywords | step | {"epsilon": tree.plan.epsilon}
             for spiky in (3.0, 30.0):
                 random = [unit_bins(-0.5, np.exp(spiky * rng.normal(size=case.places))) for _ in quantiles]
-                exact = TreeDensity(quantiles, priors=random, **options).log_ratio(*case.rows())[0]
+                exact = TreeLosses(quantiles, priors=random, **options).log_ratio(*case.rows())[0]
                 assert abs(exact) <= bound + 1e-9
-            made = TreeDensity(quantiles, priors=priors_for(worst, case), **options).log_ratio(*case.rows())[0]
+            made = TreeLosses(quantiles, priors=priors_for(worst, case), **options).log_ratio(*case.rows())[0]
             assert abs(made) == pytest.approx(bound, abs=1e-9) or len(set(case.values)) < len(quantiles)
             near += bound > 0.5 * tree.plan.epsilon
     assert near > 20
@@ -211,7 +223,7 @@ def test_finds_ranks_over_the_whole_data(m: int, least: float, records: int) -> 
     assert least <= report.ratio <= float(broken.promised()) + 1e-9
     assert not report.passed
     assert rising(
-        TreeDensity(evenly(m), epsilon=1, priors=UP, calibration="paper"), m, pairs=4_000, records=records
+        TreeLosses(evenly(m), epsilon=1, priors=UP, calibration="paper"), m, pairs=4_000, records=records
     ).passed
 
 
@@ -226,7 +238,7 @@ def test_improves_on_a_known_violation() -> None:
 
 @pytest.mark.parametrize(("m", "expected"), [(2, 2.0), (4, 1.5), (8, 4 / 3)])
 def test_finds_one_level_too_few(m: int, expected: float) -> None:
-    broken = CeilLogLevels(evenly(m), epsilon=1, priors=UP, calibration="paper")
+    broken = TreeLosses(evenly(m), law=CeilLogLevels, epsilon=1, priors=UP, calibration="paper")
     ratio = max(rising(broken, m, seed=seed, pairs=12_000).ratio for seed in range(2))
     assert 0.97 * expected < ratio <= expected + 1e-9
 
@@ -234,7 +246,7 @@ def test_finds_one_level_too_few(m: int, expected: float) -> None:
 @pytest.mark.parametrize("calibration", ["paper", "sharp"])
 def test_finds_replacement_with_the_budget_of_addition(calibration: str) -> None:
     """Three quantiles: half of epsilon at the root, twice a half below it."""
-    broken = TreeDensity(evenly(3), epsilon=1, priors=UP, calibration=calibration, adjacency="add-remove")
+    broken = TreeLosses(evenly(3), epsilon=1, priors=UP, calibration=calibration, adjacency="add-remove")
     assert (
         1.45 < rising(broken, 3, "replace").ratio <= 1.5 + 1e-9
         if calibration == "paper"
@@ -244,7 +256,7 @@ def test_finds_replacement_with_the_budget_of_addition(calibration: str) -> None
 
 @pytest.mark.parametrize("adjacency", ["add-remove", "replace"])
 def test_finds_halved_sensitivity(adjacency: str) -> None:
-    broken = HalvedSensitivity(evenly(3), epsilon=1, priors=UP, adjacency=adjacency)
+    broken = TreeLosses(evenly(3), law=HalvedSensitivity, epsilon=1, priors=UP, adjacency=adjacency)
     assert 1.9 < rising(broken, 3, adjacency).ratio <= 2.0 + 1e-9
 
 
@@ -253,13 +265,15 @@ def test_finds_ties_that_go_to_both_sides() -> None:
     prior = shapes(-0.5, 4.0, np.random.default_rng(0))["valley"]
     line = Line.between(0.0, 63.0, step=Fraction(1))
     keywords = {"epsilon": 1, "priors": prior, "grid": 1}
-    assert 1.3 < rising(TiesOnBothSides(evenly(3), **keywords), 3, line=line).ratio <= 1.5 + 1e-9
-    assert rising(TreeDensity(evenly(3), **keywords), 3, line=line).passed
+    assert 1.3 < rising(TreeLosses(evenly(3), law=TiesOnBothSides, **keywords), 3, line=line).ratio <= 1.5 + 1e-9
+    assert rising(TreeLosses(evenly(3), **keywords), 3, line=line).passed
 
 
 def test_finds_a_release_of_the_midpoint_of_an_empty_interval() -> None:
-    broken = MidpointOfNothing(evenly(7), epsilon=1, priors=unit_bins(-0.5, np.ones(16)), grid=1)
-    report = rising(broken, 7, line=Line.between(0.0, 15.0, step=Fraction(1)), pairs=6_000)
+    broken = TreeLosses(
+        evenly(7), law=MidpointOfNothing, machine=False, epsilon=1, priors=unit_bins(-0.5, np.ones(16)), grid=1
+    )
+    report = rising(broken, 7, line=Line.between(0.0, 15.0, step=Fraction(1)), pairs=600)
     assert report.loss == math.inf and not report.passed
     assert report.histogram[-1] > 0
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -35,6 +36,21 @@ def _mass(low: float, high: float, a: float, b: float) -> float:
     return width / (high - low) if width > 0.0 else 0.0
 
 
+def _add_cells(low: float, high: float, weight: float, edges: Any, out: Any) -> None:
+    """Only the cells that reach into the interval: a law of many bins is many of these."""
+    first, stop = 0, out.size
+    while first < stop:  # the first cell that ends above `low`
+        middle = (first + stop) // 2
+        if edges[middle + 1] > low:
+            stop = middle
+        else:
+            first = middle + 1
+    k = first
+    while k < out.size and edges[k] < high:
+        out[k] += weight * _mass(low, high, edges[k], edges[k + 1])
+        k += 1
+
+
 def _machine_log_mass(low: float, high: float, a: float, b: float) -> float:
     mass = _mass(low, high, a, b)
     if mass > 1e-280:
@@ -48,7 +64,7 @@ def _point(low: float, high: float, a: float, b: float, u: float) -> float:
 
 
 @dataclass(frozen=True)
-class Uniform(Prior, twin="uniform", kernel=Kernel(_mass, _machine_log_mass, _point)):
+class Uniform(Prior, twin="uniform", kernel=Kernel(_mass, _machine_log_mass, _point, _add_cells)):
     """The uniform law on [low, high]: the prior of the original mechanism, for data known to lie in a bounded interval.
 
     low, high: finite, low < high, in the unit of the data. Raises `TypeError` or `ValueError` naming the argument.

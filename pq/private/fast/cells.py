@@ -156,3 +156,18 @@ def cells_of(
     if edge:
         a, b = -math.inf, math.inf
     return (x, before, first, last - first, base, n, a, b, first < start, last > stop, up, down)
+
+
+@compiled
+def passed_share(shares: Any, out: Any, nodes: Any, node: int, side: int, unit: int, halves: int) -> int:
+    """Parts of the records at the node's lower (side 0) or upper end that go on to it, `halves` halves of what the
+    parent holds of them; see `pq.private.mechanisms.tree.split`."""
+    parent, own = nodes[node, 4], nodes[node, 2 + side]
+    if parent < 0 or own == nodes[parent, 2 + side]:
+        return shares[parent, side] if parent >= 0 else 0
+    o, low, high = out[own], nodes[parent, 2], nodes[parent, 3]
+    if low >= 0 and o == out[low]:
+        return shares[parent, 0] * halves // 2
+    if high >= 0 and o == out[high]:
+        return shares[parent, 1] * halves // 2
+    return unit * halves // 2

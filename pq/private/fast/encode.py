@@ -16,14 +16,14 @@ Tables = tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]
 MOST_ROWS = 16
 
 
-def _rows(prior: Prior) -> Rows | None:
+def _rows(prior: Prior, most: int) -> Rows | None:
     """The rows of a mixture of simple priors; none for one of mixtures, which uses its uniform more than once."""
     parts = prior._components()
     if len(parts) == 1 and parts[0][1] is not prior:
-        return _rows(parts[0][1])
+        return _rows(parts[0][1], most)
     rows: Rows = []
     known = kinds()
-    for weight, part in parts if len(parts) <= MOST_ROWS else ():
+    for weight, part in parts if len(parts) <= most else ():
         kind, row = known.get(type(part)), part._row()
         if kind is None or row is None:
             return None
@@ -31,12 +31,12 @@ def _rows(prior: Prior) -> Rows | None:
     return rows or None
 
 
-def encode(priors: Sequence[Prior]) -> Tables | None:
+def encode(priors: Sequence[Prior], most: int = MOST_ROWS) -> Tables | None:
     """Tables (1, m, width, 4) of the priors' parts, and the number of rows (1, m) that count; None if one has no table.
 
-    One prior for all gives a table with m = 1.
+    One prior for all gives a table with m = 1. most: parts of a prior that has a table.
     """
-    each = [_rows(prior) for prior in (priors[:1] if len(set(map(id, priors))) == 1 else priors)]
+    each = [_rows(prior, most) for prior in (priors[:1] if len(set(map(id, priors))) == 1 else priors)]
     if any(rows is None for rows in each):
         return None
     width = max(len(rows) for rows in each if rows is not None)

@@ -18,7 +18,7 @@ NO_COUNTS = np.empty(0, dtype=np.int64)
 REAL = np.zeros(4)  # outputs are real numbers
 
 
-def lattice_of(step: Fraction | None, unit: int, halves: bool) -> FloatArray:
+def lattice_of(step: Fraction | None, unit: int, halves: int) -> FloatArray:
     """What `run` takes as a lattice: see `pq.private.fast.walk.walk_lanes`."""
     return REAL if step is None else np.array([step.numerator, step.denominator, unit, halves], dtype=np.float64)
 

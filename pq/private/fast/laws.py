@@ -39,15 +39,21 @@ def _machine(function: Any) -> Any:
 
 
 def _added(kernel: Kernel) -> Any:
-    """The loop over cells of one family: its own, or that over its masses."""
-    if kernel.add_cells is not None:
-        return _machine(kernel.add_cells)
+    """The loop over cells of one family, its own or that over its masses, for some neighbouring rows of a table."""
     mass_of = _machine(kernel.mass)
+    own = None if kernel.add_cells is None else _machine(kernel.add_cells)
 
     @compiled
-    def add(first: float, second: float, weight: float, edges: Any, out: Any) -> None:
+    def plain(first: float, second: float, weight: float, edges: Any, out: Any) -> None:
         for i in range(out.size):
             out[i] += weight * mass_of(first, second, edges[i], edges[i + 1])
+
+    add_one = plain if own is None else own
+
+    @compiled
+    def add(start: int, stop: int, parts: Any, edges: Any, out: Any) -> None:
+        for k in range(start, stop):
+            add_one(parts[k, 1], parts[k, 2], parts[k, 3], edges, out)
 
     return add
 
@@ -89,7 +95,7 @@ def _nan(wanted: float, first: float, second: float, a: float, b: float, u: floa
 
 
 @compiled
-def _none(wanted: float, first: float, second: float, weight: float, edges: Any, out: Any) -> None:
+def _none(wanted: float, start: int, stop: int, parts: Any, edges: Any, out: Any) -> None:
     return None
 
 
@@ -147,8 +153,13 @@ def log_mass(parts: Any, a: float, b: float) -> float:
 def add_cell_masses(parts: Any, edges: Any, out: Any) -> None:
     """Put the masses of the cells between neighbouring edges into `out`: the inner loop of a release."""
     out[:] = 0.0
-    for k in range(parts.shape[0]):
-        _add_cells(parts[k, 0], parts[k, 1], parts[k, 2], parts[k, 3], edges, out)
+    start, count = 0, parts.shape[0]
+    while start < count:  # the family is chosen once for all of its rows
+        stop = start + 1
+        while stop < count and parts[stop, 0] == parts[start, 0]:
+            stop += 1
+        _add_cells(parts[start, 0], start, stop, parts, edges, out)
+        start = stop
 
 
 @compiled

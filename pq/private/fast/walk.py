@@ -27,6 +27,7 @@ from pq.private.fast.cells import (
     exact_target,
     first_above,
     last_cell,
+    passed_share,
 )
 from pq.private.fast.laws import LARGEST, add_cell_masses, log_mass, mass, point
 
@@ -233,21 +234,6 @@ def _draw(
 
 
 @compiled
-def _share(shares: Any, out: Any, nodes: Any, node: int, side: int, unit: int) -> int:
-    """Parts of the records at the node's lower (side 0) or upper end that go on to it, if they are halved; see
-    `pq.private.mechanisms.tree.split`."""
-    parent, own = nodes[node, 4], nodes[node, 2 + side]
-    if parent < 0 or own == nodes[parent, 2 + side]:
-        return shares[parent, side] if parent >= 0 else 0
-    o, low, high = out[own], nodes[parent, 2], nodes[parent, 3]
-    if low >= 0 and o == out[low]:
-        return shares[parent, 0] // 2
-    if high >= 0 and o == out[high]:
-        return shares[parent, 1] // 2
-    return unit // 2
-
-
-@compiled
 def _walk_tree(
     x: Any, before: Any, nodes: Any, members: Any, fractions: Any, floored: bool, edge: bool, lattice: Any, rates: Any,
     parts: Any, counts: Any, uniforms: Any, out: Any, drawn: Any, shares: Any,
@@ -260,7 +246,7 @@ def _walk_tree(
         high = out[nodes[j, 3]] if nodes[j, 3] >= 0 else math.inf
         if lattice[3] > 0.0:
             for side in range(2):
-                shares[j, side] = _share(shares, out, nodes, j, side, unit)
+                shares[j, side] = passed_share(shares, out, nodes, j, side, unit, int(lattice[3]))
         if low < high:
             view = cells_of(x, before, low, high, shares[j, 0], shares[j, 1], edge, lattice[0], lattice[1], unit)
         for i in range(first, end):

@@ -31,8 +31,19 @@ def chosen(request: Request) -> str:
 
 
 def _on_grid(request: Request) -> str:
-    """Outputs on a grid: whatever knows margins goes here."""
-    return "tree"
+    """Outputs on a grid: margins for one quantile, and for several where values hold more records than a level is off.
+
+    How many values there are is the number of steps between a prior's 5% and 95% points: in every unit the same.
+    """
+    if math.isinf(request.budget) or request.tree.calibration != "sharp":
+        return "tree"
+    if len(request.distinct) == 1:
+        return "margin"
+    assert request.step is not None
+    low, high = request.priors[0].quantile_between(-math.inf, math.inf, [0.05, 0.95])
+    values = max((high - low) / float(request.step), 1.0)
+    levels = len(request.distinct).bit_length()
+    return "margin" if usual_size(request.size_guess) * float(request.budget) > 2.0 * levels * values else "tree"
 
 
 def _facts(request: Request) -> tuple[int, float, float]:

@@ -43,8 +43,9 @@ class Tree(Mechanism, name="tree"):
         super().__init__(request)
         tree = request.tree
         self.edge = tree.adaptation == "edge"
-        # Halves of records need sharp targets: floored ones jump by a whole rank however small the weight.
-        self.halves = request.step is not None and tree.calibration == "sharp"
+        # Halves of a record that go on to either side of an output that it is at. They need sharp targets: floored ones
+        # jump by a whole rank however small the weight.
+        self.halves = int(request.step is not None and tree.calibration == "sharp")
         self.plan: Plan = plan_for(
             request.quantiles,
             request.budget,
@@ -179,18 +180,18 @@ def parts_of_a_record(depth: int) -> int:
     return 1 << min(depth - 1, 9)
 
 
-def split(interval: Interval, outputs: Sequence[float], unit: int, halves: bool) -> list[Interval]:
+def split(interval: Interval, outputs: Sequence[float], unit: int, halves: int) -> list[Interval]:
     """The intervals between a node's sorted outputs, with the parts of the records at each end that they hold.
 
-    A record at an output leaves half of its weight in the node to the interval below that output and half to the one
-    above, if `halves`, else nothing; intervals of no width hold no records. So the weights of a record in all intervals
+    A record at an output leaves `halves` halves of its weight in the node to the interval below that output and as much
+    to the one above: one or none; intervals of no width hold no records. So the weights of a record in all intervals
     sum to at most its weight in the node. unit: parts of a record, of which halves are rounded down.
     """
     low, high, low_share, high_share = interval
 
     def passed(o: float) -> int:
         weight = low_share if o == low else high_share if o == high else unit
-        return weight // 2 if halves else 0
+        return weight * halves // 2
 
     bounds = (low, *outputs, high)
     below = (low_share, *map(passed, outputs))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -21,14 +21,21 @@ class Audited(Protocol):
     def log_density(self, x: Array, values: Array) -> Array: ...
 
 
-def log_ratios(mechanism: Audited, x: Array, neighbour: Array, values: Array) -> Array:
+@runtime_checkable
+class Lossy(Protocol):
+    """What an audit takes as well: a mechanism that gives the privacy losses of pairs of columns itself."""
+
+    def log_ratio(self, x: Array, neighbour: Array, values: Array) -> Array: ...
+
+
+def log_ratios(mechanism: Audited | Lossy, x: Array, neighbour: Array, values: Array) -> Array:
     """Privacy losses (batch,) of outputs on neighbouring columns, `log p(values | x) - log p(values | neighbour)`; 0 if
     both are -inf.
 
     A mechanism that has a `log_ratio` of its own is asked for it.
     """
-    if hasattr(mechanism, "log_ratio"):
-        return np.asarray(mechanism.log_ratio(x, neighbour, values))
+    if isinstance(mechanism, Lossy):
+        return mechanism.log_ratio(x, neighbour, values)
     logs = mechanism.log_density(np.concatenate([x, neighbour]), np.concatenate([values, values]))
     return difference(logs[: len(x)], logs[len(x) :])
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from pq.truth.audit.bins import Line
-from pq.truth.audit.mechanism import Audited
+from pq.truth.audit.mechanism import Audited, Lossy
 from pq.truth.audit.search import BINS, Found, Search
 
 TOLERANCE = 1e-7  # relative, for rounding
@@ -136,7 +136,7 @@ def _short(values: Any) -> str:
 
 
 def audit(
-    mechanism: Audited,
+    mechanism: Audited | Lossy,
     outputs: int,
     *,
     epsilon: float,

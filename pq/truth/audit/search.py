@@ -21,7 +21,7 @@ import numpy as np
 
 from pq.private.columns.door import Array
 from pq.truth.audit.bins import Line
-from pq.truth.audit.mechanism import Audited, log_ratios
+from pq.truth.audit.mechanism import Audited, Lossy, log_ratios
 
 COPIED = 0.2  # part of the candidates that is replaced by copies of the best, now and then
 FRESH = 0.1  # part that is replaced by new ones
@@ -56,7 +56,7 @@ class Search:
 
     def __init__(
         self,
-        mechanism: Audited,
+        mechanism: Audited | Lossy,
         outputs: int,
         *,
         epsilon: float,

@@ -15,7 +15,7 @@ from pq.core.plan import Plan, plan
 from pq.core.priors import Prior
 from pq.truth.audit.bins import BINS, Line, shapes
 from pq.truth.audit.ceiling import ceiling
-from pq.truth.audit.compiled import FastDensity, FastWorst
+from pq.truth.audit.losses import TreeLosses
 from pq.truth.audit.report import AuditReport
 from pq.truth.audit.search import Found, Search, race
 from pq.truth.audit.worst import Case, WorstPriors, priors_for
@@ -64,8 +64,8 @@ def audit_release(
         raise ValueError("epsilon must be finite")
     most = ceiling(laid, tied=step is not None and calibration == "sharp")
     size = _records(laid) if records is None else records
-    density = partial(
-        FastDensity, quantiles, epsilon=epsilon, adaptation=adaptation, grid=None if step is None else 1, **tree
+    losses = partial(
+        TreeLosses, quantiles, epsilon=epsilon, adaptation=adaptation, grid=None if step is None else 1, **tree
     )
     search = partial(
         Search,
@@ -76,9 +76,9 @@ def audit_release(
         rng=np.random.default_rng(seed),
     )
     if priors is None:
-        searches = _chosen(density, partial(search, records=size), most, pairs // TRIALS)
+        searches = _chosen(losses, partial(search, records=size), most, pairs // TRIALS)
     else:
-        searches = {"given": _given(density(priors=priors, grid=step), search, priors, size)}
+        searches = {"given": _given(losses(priors=priors, grid=step), search, priors, size)}
     found = race(list(searches.values()), pairs, progress)
     worst = max(searches, key=lambda name: searches[name].best)
     return AuditReport.of(
@@ -86,7 +86,7 @@ def audit_release(
         epsilon=float(laid.epsilon),
         adjacency=adjacency,
         prior=worst if priors is None else None,
-        priors=list(searches[worst].mechanism.priors),  # type: ignore[attr-defined]
+        priors=list(searches[worst].mechanism.priors),  # type: ignore[union-attr]
         ceiling=most,
         seed=seed,
         settings=_settings(laid, tree, adaptation, grid),
@@ -120,28 +120,28 @@ def _records(laid: Plan) -> int:
     return size
 
 
-def _chosen(density: Any, search: Any, most: float, pairs: int) -> dict[str, Search]:
+def _chosen(losses: Any, search: Any, most: float, pairs: int) -> dict[str, Search]:
     """Searches by the name of their priors: around the case with the worst priors, and with one prior for all."""
-    ideal = FastWorst(density(priors=shapes(0.0, 0.0, np.random.default_rng(0))["up"]))
+    ideal = WorstPriors(losses(priors=shapes(0.0, 0.0, np.random.default_rng(0))["up"]))
     found = _worst_case(ideal, search, most, pairs)
     case = Case.of(found.x, found.neighbour, found.values)
     line = Line.between(0.0, case.places - 1.0, step=ideal.step)
     chosen = {
         "one for each quantile": search(
-            density(priors=priors_for(ideal, case)), line=line, start=(case.x, case.neighbour, case.values)
+            losses(priors=priors_for(ideal, case)), line=line, start=(case.x, case.neighbour, case.values)
         )
     }
     few = min(search.keywords["records"], FEW)
     for name, prior in shapes(0.0 if ideal.step is None else -0.5, 4.0, search.keywords["rng"]).items():
         line = Line.between(0.0, float(BINS - (ideal.step is not None)), step=ideal.step)
-        chosen[name] = search(density(priors=prior), line=line, records=few)
+        chosen[name] = search(losses(priors=prior), line=line, records=few)
     return chosen
 
 
 def _worst_case(ideal: WorstPriors, search: Any, most: float, pairs: int) -> Found:
     """The worst of a few searches over columns and outputs if all priors are the worst for them."""
     best: Found | None = None
-    enough = most * float(ideal.tree.plan.epsilon) * (1.0 - 1e-9)
+    enough = most * float(ideal.plan.epsilon) * (1.0 - 1e-9)
     for _ in range(TRIALS):
         climb = search(ideal, line=Line.between(0.0, PLACES, step=ideal.step))
         while climb.pairs < pairs and climb.best < enough:
