@@ -38,7 +38,7 @@ def is_found(drawn: int, signal: float) -> bool:
     return signal / (2.0 * (drawn + 1)) >= WIDE + SPARE
 
 
-def joint_gap(drawn: int, budget: float) -> float:
+def joint_gap_guess(drawn: int, budget: float) -> float:
     """Largest gap among joint outputs that are found."""
     return 2.0 * (1.0 if drawn <= 9 else 1.2) * math.sqrt(drawn + 1.0) / budget
 
@@ -47,8 +47,8 @@ def curve_gap(drawn: int, budget: float, size: float, smooth: bool) -> float:
     """Largest gap among quantiles on a curve through so many joint outputs, of a column that is smooth or not."""
     between = size / (drawn + 1.0)
     if smooth:
-        return math.hypot(joint_gap(drawn, budget), SMOOTH * math.sqrt(between))
-    return joint_gap(drawn, budget) + ROUGH * between
+        return math.hypot(joint_gap_guess(drawn, budget), SMOOTH * math.sqrt(between))
+    return joint_gap_guess(drawn, budget) + ROUGH * between
 
 
 def best_drawn(count: int, budget: float, size: float, smooth: bool) -> tuple[int, float]:
@@ -63,7 +63,7 @@ def best_drawn(count: int, budget: float, size: float, smooth: bool) -> tuple[in
     signal = budget * size
     gaps = {k: curve_gap(k, budget, size, smooth) for k in range(FEWEST_DRAWN, min(count, MOST_DRAWN + 1))}
     if count <= MOST_DRAWN:
-        gaps[count] = joint_gap(count, budget)
+        gaps[count] = joint_gap_guess(count, budget)
     found = [(gap, k) for k, gap in gaps.items() if is_found(k, signal)]
     gap, drawn = min(found, default=(math.inf, count))
     return drawn, gap

@@ -53,7 +53,9 @@ def asked(m: int, **facts: Any) -> Request:
         (9, {"size_guess": 1e300}, "tree"),  # ties would take long
         (9, {"epsilon": math.inf}, "tree"),
         (9, {"epsilon": 1e300}, "tree"),
-        (9, {"grid": 1}, "tree"),
+        (9, {"grid": 1}, "margin"),
+        (9, {"grid": 1, "epsilon": 0.01}, "tree"),
+        (1, {"grid": 1}, "margin"),
         (9, {"calibration": "paper"}, "tree"),
         (9, {"arity": 3}, "tree"),
         (9, {"max_contributions": 3}, "joint"),

@@ -20,7 +20,7 @@ from pq.core.machine.engine import Engine
 from pq.core.request import Request
 from pq.private.columns.cells import Points
 from pq.private.columns.door import Array
-from pq.private.mechanisms.joint.law import rounded
+from pq.private.mechanisms.joint.law import on_multiples
 from pq.private.mechanisms.joint.plan import JointPlan, priors_near, usual_total
 from pq.private.mechanisms.protocol import Mechanism, Outcome
 from pq.private.randomness import Source
@@ -79,7 +79,7 @@ class Joint(Mechanism, name="joint"):
             return outputs
         levels = [float(q) for q in self.levels]
         values = interpolate(levels, outputs, [float(q) for q in self.request.distinct])
-        return rounded(self.joint, np.clip(values, *joint_support(self.request.priors)))
+        return on_multiples(self.joint, np.clip(values, *joint_support(self.request.priors)))
 
     def log_parts(self, column: Points, outcome: Outcome) -> tuple[Fraction, float]:  # type: ignore[override]
         from pq.private.mechanisms.joint.density import joint_log_density

@@ -107,10 +107,10 @@ def draw_joint(plan: JointPlan, values: Array, before: Before | None, uniforms: 
 
 def released(plan: JointPlan, outputs: Array, total: float) -> tuple[Array, float | None]:
     """What may be told of a draw: outputs, on a grid its nearest multiples, and perhaps the total."""
-    return rounded(plan, outputs), total if plan.releases_total else None
+    return on_multiples(plan, outputs), total if plan.releases_total else None
 
 
-def rounded(plan: JointPlan, outputs: Array) -> Array:
+def on_multiples(plan: JointPlan, outputs: Array) -> Array:
     """Outputs as they are, or the nearest multiples of the grid."""
     if plan.step is None:
         return outputs
