@@ -2,7 +2,7 @@
 audit.
 
 The formulas are those of `pq.truth.density.log_density`: budgets, rates and relative quantiles come from the plan,
-masses from the priors, scores from `pq.core.scores.log_scores`. Only the bookkeeping differs: a node
+masses from the priors, scores from `pq.core.scores.log_rank_scores`. Only the bookkeeping differs: a node
 keeps all records of the column, those outside its interval as cells of no width, so that all rows of a batch have the
 same shape at every node.
 """
@@ -18,7 +18,7 @@ import numpy as np
 from pq.core.grid import LATTICE_END, from_units, to_units
 from pq.core.plan import Node
 from pq.core.request import Request
-from pq.core.scores import log_scores, target_rank
+from pq.core.scores import log_rank_scores, target_rank
 from pq.private.columns.door import Array
 from pq.private.mechanisms.tree import OFF_GRID, Tree
 from pq.truth.audit.mechanism import difference
@@ -196,11 +196,11 @@ class TreeDensity:
                 masses[prior] = prior.log_mass(view.edges[:, :-1], view.edges[:, 1:]), prior.log_mass(*view.ends)
             log_mass, log_all = masses[prior]
             targets = self.targets_of(i, view.n)
-            log_weights = log_mass + log_scores(view.low, view.high, targets[:, None], self.rates[i])
+            log_weights = log_mass + log_rank_scores(view.low, view.high, targets[:, None], self.rates[i])
             log_total = _log_sum(log_weights)
             row = []
             for j, o in enumerate(outputs.T):
-                score = log_scores(*ranks[j], targets, self.rates[i])
+                score = log_rank_scores(*ranks[j], targets, self.rates[i])
                 base, is_atom = self._log_base(prior, o, interval, log_all)
                 row.append(np.where((interval[0] <= o) & (o <= interval[1]), base + score - log_total, -np.inf))
                 if np.isneginf(log_all).any():

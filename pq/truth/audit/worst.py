@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from pq.core.plan import Node
-from pq.core.scores import log_scores
+from pq.core.scores import log_rank_scores
 from pq.private.columns.door import Array
 from pq.truth.audit.bins import UnitBins, unit_bins
 from pq.truth.audit.density import TreeDensity, changed_records
@@ -52,7 +52,7 @@ class Change:
     def at_cells(self, i: int) -> Array:
         """Change (batch, c) of mechanism i's score from the second column to the first."""
         one, other = (
-            log_scores(low, high, self._targets(i, v)[:, None], self.tree.rates[i])
+            log_rank_scores(low, high, self._targets(i, v)[:, None], self.tree.rates[i])
             for v, (low, high) in enumerate(self.cells)
         )
         return one - other
@@ -63,7 +63,7 @@ class Change:
         for v, weights in enumerate(self.weights):
             low = np.sum(weights * (self.records < o[:, None]), axis=1)
             high = np.sum(weights * (self.records <= o[:, None]), axis=1) if self.tied else low
-            scores.append(log_scores(low, high, self._targets(i, v), self.tree.rates[i]))
+            scores.append(log_rank_scores(low, high, self._targets(i, v), self.tree.rates[i]))
         return scores[0] - scores[1]
 
     def _targets(self, i: int, v: int) -> Array:
