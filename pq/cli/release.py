@@ -32,12 +32,8 @@ SHOWN = 60  # characters of a text in a message
 def parse_prior(text: str) -> Any:
     """The prior that a text such as `cauchy(40, 20)` or `laplace(loc=40, scale=5)` names.
 
-    Parameters:
-        text: a family whose parameters are numbers, in any case, with numbers, or dates, timestamps, times and
-            durations of ISO 8601, as arguments.
-
-    Raises:
-        ValueError: the text is no such call, or the family refuses the numbers.
+    text: a family whose parameters are numbers, in any case, with numbers, or dates, timestamps, times and durations of
+    ISO 8601, as arguments. Raises `ValueError` where the text is no such call, or the family refuses the numbers.
 
     >>> parse_prior("cauchy(40, 20)") == pq.Cauchy(40.0, 20.0)
     True

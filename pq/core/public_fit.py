@@ -37,10 +37,10 @@ def optimal_intervals(
     *,
     ties: str = "between",
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the optimal intervals of random data sets drawn from public data without replacement.
+    """The optimal intervals of random data sets drawn from public data without replacement (Section 5.2).
 
-    Paper: Section 5.2: `T = floor(N/n)` disjoint data sets; the interval of quantile q is from the record of rank
-    `floor(q n)` to the next, infinite below the first record and above the last.
+    There are `T = floor(N/n)` disjoint data sets; the interval of quantile q is from the record of rank `floor(q n)` to
+    the next, infinite below the first record and above the last.
 
     x: (N,) finite. quantiles: (m,) in [0, 1]. sample_size: n, from 1 to N. ties: what the interval is where these two
     records are equal, see `fit_public`. Returns the lower and upper ends, (T, m) each. Raises `ValueError` naming the
@@ -231,9 +231,7 @@ def fit_public(
     scales: tuple[float, float] | None = None,
     ties: str = "between",
 ) -> list[Laplace]:
-    """Fit one Laplace prior for each quantile to public data (PubFit).
-
-    Paper: Section 5.2, `thm:pubpri` and Appendix C.2.
+    """Fit one Laplace prior for each quantile to public data: PubFit (`thm:pubpri`, Section 5.2 and Appendix C.2).
 
     x_public: (N,) public records; those that are not finite are left out.
     quantiles: (m,) in [0, 1], as they will be released.

@@ -91,7 +91,7 @@ def log_sum(log_weights: Array) -> float:
     return top + math.log(float(np.sum(np.exp(log_weights - top)))) if top > -math.inf else -math.inf
 
 
-def log_scores(low: Any, high: Any, target: Array | float, rate: float) -> Array:
+def log_rank_scores(low: Any, high: Any, target: Array | float, rate: float) -> Array:
     """Log of the exponential score of cells that stand for ranks low..high, in floats: `-rate` times the target's
     distance. For columns of few records; see `Distances` for others."""
     distance = np.maximum(np.maximum(low - target, target - high), 0.0)

@@ -1,8 +1,8 @@
 """Noise on private prefix sums: by a tree, or by the square root of the matrix of prefix sums.
 
-Paper: ``InitializeTree``, ``AddToTree`` and ``GetSum`` of Algorithm ``alg:dpftrl`` (Appendix B.2); what the noise must
-be is in ``pq.core.learners.prefix``.  No noise is drawn before its step, so that two continuations of one state, in
-forks, copies or resumed sessions, have nothing of it in common but what was released already.
+The tree is that of `InitializeTree`, `AddToTree` and `GetSum` in `alg:dpftrl` (Appendix B.2); what the noise must be is
+in `pq.core.learners.prefix`. No noise is drawn before its step, so that two continuations of one state, in forks,
+copies or resumed sessions, have nothing of it in common but what was released already.
 """
 
 from __future__ import annotations
@@ -117,8 +117,9 @@ class _Aggregator:
     def add(self, value: npt.ArrayLike) -> Any:
         """Add the next value and return the private sum of all so far, of the given shape (a float if it is ()).
 
-        An entry that is not finite counts as zero.  Raises ``StepsExceeded``, before ``value`` is looked at, when all
-        planned steps are taken, and ``ValueError`` if the shape differs from the planned one.
+        value: of the planned shape; an entry that is not finite counts as zero. Raises `StepsExceeded`, before value is
+        looked at, when all planned steps are taken, and `ValueError` naming value if the shape differs from the planned
+        one.
         """
         with _ONE_STEP, np.errstate(all="ignore"):
             if self._count >= self._steps:
@@ -147,21 +148,19 @@ class _Aggregator:
 
 
 class TreeAggregator(_Aggregator):
-    """Private prefix sums by a binary tree over the steps, in memory that grows with log T.
+    """Private prefix sums by a binary tree over the steps, in memory that grows with log T (`alg:dpftrl`).
 
-    Paper: ``InitializeTree``, ``AddToTree`` and ``GetSum`` of Algorithm ``alg:dpftrl``.
+    The steps are `InitializeTree`, `AddToTree` and `GetSum` of the algorithm.
 
-    Parameters:
-        steps: planned number T of values.
-        noise_std: standard deviation of the noise on each node.
-        shape: shape of a value, an integer or a tuple.
-        rng: source of the noise: a generator, or None for the operating system at every step.
-        refined: estimate every node from its descendants too (less error for the same noise and privacy).
+    steps: planned number T of values. noise_std: standard deviation of the noise on each node. shape: shape of a value,
+    an integer or a tuple. rng: source of the noise: a generator, or None for the operating system at every step.
+    refined: estimate every node from its descendants too (less error for the same noise and privacy). Raises
+    `ValueError` naming the argument.
 
-    Guarantees: a change of one value by ``s`` in Euclidean norm moves the nodes together by at most
-    ``s * sqrt(tree_nodes(steps))``; so ``noise_std = s * sqrt(tree_nodes(steps)) * noise_multiplier(epsilon, delta)``
-    makes all sums together (epsilon, delta)-private, also when values depend on earlier sums.  Prefix t has the
-    variance ``noise_std ** 2 * tree_variances(steps, refined=refined)[t - 1]`` in each coordinate.
+    Guarantees that a change of one value by s in Euclidean norm moves the nodes together by at most `s *
+    sqrt(tree_nodes(steps))`; so `noise_std = s * sqrt(tree_nodes(steps)) * noise_multiplier(epsilon, delta)` makes all
+    sums together (epsilon, delta)-private, also when values depend on earlier sums. Prefix t has the variance
+    `noise_std ** 2 * tree_variances(steps, refined=refined)[t - 1]` in each coordinate.
 
     >>> tree = TreeAggregator(3, 0.0, (), np.random.default_rng(0))
     >>> [tree.add(value) for value in (1.0, 2.0, 3.0)]
@@ -201,13 +200,13 @@ class TreeAggregator(_Aggregator):
 class SquareRootAggregator(_Aggregator):
     """Private prefix sums by the square root of the matrix of prefix sums: less error than the tree, equal privacy.
 
-    Parameters as for ``TreeAggregator``; ``noise_std`` is the standard deviation of the white noise ``z``.
+    Arguments as for `TreeAggregator`; noise_std is the standard deviation of the white noise z. Memory grows with the
+    steps taken, and time by the square of a log more (the noise is filtered in blocks).
 
-    Guarantees: a change of one value by ``s`` in Euclidean norm moves ``R x`` by at most
-    ``s * square_root_sensitivity(steps)``; so ``noise_std = s * square_root_sensitivity(steps) *
-    noise_multiplier(epsilon, delta)`` makes all sums together (epsilon, delta)-private, also when values depend on
-    earlier sums.  Prefix t has the variance ``noise_std ** 2 * square_root_variances(steps)[t - 1]``.  Memory grows
-    with the steps taken, and time by the square of a log more (the noise is filtered in blocks).
+    Guarantees that a change of one value by s in Euclidean norm moves `R x` by at most `s *
+    square_root_sensitivity(steps)`; so `noise_std = s * square_root_sensitivity(steps) * noise_multiplier(epsilon,
+    delta)` makes all sums together (epsilon, delta)-private, also when values depend on earlier sums. Prefix t has the
+    variance `noise_std ** 2 * square_root_variances(steps)[t - 1]`.
 
     >>> sums = SquareRootAggregator(3, 0.0, 2, np.random.default_rng(0))
     >>> sums.add([1.0, 0.0]).tolist(), sums.add([1.0, 1.0]).tolist()

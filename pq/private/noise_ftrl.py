@@ -1,4 +1,4 @@
-"""DP-FTRL with Euclidean and entropic regularisers (Algorithm ``alg:dpftrl`` and ``thm:dpftrl``, Appendix B.2)."""
+"""DP-FTRL with Euclidean and entropic regularisers (`alg:dpftrl` and `thm:dpftrl`, Appendix B.2)."""
 
 from __future__ import annotations
 
@@ -18,28 +18,24 @@ FloatArray = npt.NDArray[np.float64]
 
 
 class DPFTRL:
-    """Follow the regularised leader on private prefix sums of the gradients.
+    """Follow the regularised leader on private prefix sums of the gradients (`alg:dpftrl`).
 
-    Paper: Algorithm ``alg:dpftrl``.  The point is the minimiser of ``regulariser + step * <private sum, .>``.
+    The point is the minimiser of `regulariser + step * <private sum, .>`.
 
-    Parameters:
-        initial: first point, any shape; for ``"entropic"`` (d,) or (m, d), positive, rows scaled to sum to one.
-        steps: planned number T of gradients.
-        step: positive; broadcasts for ``"euclidean"``, a number for ``"entropic"`` (there ``eta / m`` of the paper).
-        noise_std: standard deviation of the noise of the sums, see ``private_noise_std``; 0 is not private.
-        rng: source of the noise: a generator, or None for the operating system at every step.
-        regularizer: ``"euclidean"``, half the squared distance from ``initial`` on the box; or ``"entropic"``, the
-            entropy relative to ``initial`` on the product of simplices.
-        lower, upper: the box of ``"euclidean"``, broadcast.
-        robustness: gamma of ``"entropic"``; weights stay at least ``gamma / d``.
-        mechanism: ``"tree"``, ``"tree-refined"`` (Honaker's estimates) or ``"square-root"`` (least error).
-        restarts: ascending public step numbers after which the sum starts afresh from the point reached.  They are
-            fixed here because a restart chosen by the data would need privacy of its own.
-        clip: optional bound on the Euclidean norm of a gradient; longer ones are shortened.  Then the sensitivity is
-            at most twice the bound whatever the data, and the guarantee needs no other assumption.
+    initial: first point, any shape; for "entropic" (d,) or (m, d), positive, rows scaled to sum to one. steps: planned
+    number T of gradients. step: positive; broadcasts for "euclidean", a number for "entropic" (there `eta / m` of the
+    paper). noise_std: standard deviation of the noise of the sums, see `private_noise_std`; 0 is not private. rng:
+    source of the noise: a generator, or None for the operating system at every step. regularizer: "euclidean", half the
+    squared distance from `initial` on the box; or "entropic", the entropy relative to `initial` on the product of
+    simplices. lower, upper: the box of "euclidean", broadcast. robustness: gamma of "entropic", in [0, 1]; weights stay
+    at least `gamma / d`. mechanism: "tree", "tree-refined" (Honaker's estimates) or "square-root" (least error).
+    restarts: ascending public step numbers after which the sum starts afresh from the point reached; they are fixed
+    here because a restart chosen by the data would need privacy of its own. clip: optional bound on the Euclidean norm
+    of a gradient, positive; longer ones are shortened. Then the sensitivity is at most twice the bound whatever the
+    data, and the guarantee needs no other assumption.
 
-    Guarantees: private as ``private_noise_std`` says.  A gradient more than planned raises ``StepsExceeded`` before it
-    is looked at.  Raises ``ValueError`` naming the argument.
+    Raises `ValueError` naming the argument. Guarantees privacy as `private_noise_std` says; a gradient more than
+    planned raises `StepsExceeded` before it is looked at.
 
     >>> learner = DPFTRL([0.0], steps=2, step=0.5, noise_std=0.0, rng=np.random.default_rng(0))
     >>> learner.update([1.0])
@@ -123,7 +119,7 @@ class DPFTRL:
         return f"DPFTRL(steps={self._steps}, mechanism={self._mechanism!r}, shape={self._shape})"
 
     def update(self, gradient: npt.ArrayLike) -> None:
-        """Take the gradient of the loss at ``point``; it is paid for by the noise of the plan."""
+        """Take the gradient of the loss at `point`; it is paid for by the noise of the plan."""
         if self._sums.count == self._sums.steps:
             if not self._left:
                 raise StepsExceeded(f"all {self._steps} planned steps are taken")

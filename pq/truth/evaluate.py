@@ -10,7 +10,7 @@ import numpy as np
 
 from pq.core.exact import Number, budget_fraction, quantile_fraction, quantile_fractions, rank
 from pq.core.priors import Prior
-from pq.core.scores import log_scores, log_sum
+from pq.core.scores import log_rank_scores, log_sum
 from pq.private.columns.cells import Points
 from pq.private.columns.door import as_floats, sorted_values
 from pq.private.columns.frames import records_of
@@ -75,7 +75,7 @@ def log_psi(x: Any, q: Number, prior: Prior, epsilon: Number | None = None) -> f
     rate = float(budget_fraction(epsilon)) / 2
     if math.isinf(rate):
         return log_psi(x, q, prior)
-    return log_sum(np.atleast_1d(prior.log_mass(edges[:-1], edges[1:])) + log_scores(low, high, target, rate))
+    return log_sum(np.atleast_1d(prior.log_mass(edges[:-1], edges[1:])) + log_rank_scores(low, high, target, rate))
 
 
 def log_psi_harmonic(x: Any, quantiles: Any, priors: Any, epsilons: Any = None) -> float:

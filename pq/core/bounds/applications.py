@@ -40,14 +40,15 @@ def eq_laplace_bound(
     box: bool = False,
     version: Version = "corrected",
 ) -> float:
-    """Return the largest loss of a Laplace prior on an optimal interval of at least that width inside [-B, B].
+    """Largest loss of a Laplace prior on an optimal interval at least that wide inside [-B, B] (`eq:laplace-bound`).
 
-    Paper: ``eq:laplace-bound``, 2B/scale_min + log(2 scale_max/psi).  "corrected" is the exact supremum: the loss is
-    convex in the inverse scale, so that one of the two scales at the ends is the worst.
+    The paper prints `2 B / scale_min + log(2 scale_max / psi)`; "corrected" is the exact supremum: the loss is convex
+    in the inverse scale, so that one of the two scales at the ends is the worst.
 
-    Parameters: ``data_bound`` B; ``scale_min <= scale_max``; ``separation`` psi <= 2B, all in the data's unit; ``box``
-    whether theta ranges over [-B/scale_min, B/scale_min] whatever the scale, as in gradient descent, and not the
-    location over [-B, B].  Raises ``ValueError`` naming the argument.
+    data_bound: B, in the data's unit. scale_min, scale_max: least and largest scale, in the data's unit, in this order.
+    separation: psi, at most 2B, in the data's unit. box: whether theta ranges over [-B/scale_min, B/scale_min] whatever
+    the scale, as in gradient descent, and not the location over [-B, B]. Returns nats. Raises `ValueError` naming the
+    argument.
 
     >>> [round(eq_laplace_bound(1.0, 0.1, 1.0, 0.01, version=v), 3) for v in ("paper", "corrected")]
     [25.298, 22.945]
@@ -72,12 +73,13 @@ def eq_laplace_bound(
 def laplace_gradient_bound(
     data_bound: float, scale_max: float, *, separation: float = 0.0, version: Version = "corrected"
 ) -> tuple[float, float]:
-    """Return the least bounds on the derivatives of the loss of a Laplace prior, in theta and in phi.
+    """Least bounds on the derivatives of the loss of a Laplace prior, in theta and in phi (below `eq:laplace-bound`).
 
-    Paper: below ``eq:laplace-bound``, 1 and 4B + scale_max.  The least constant for phi is B + scale_max, and
-    B + psi/(exp(psi/scale_max) - 1) when the optimal interval is at least psi wide.
+    The paper has 1 and `4 B + scale_max`. The least constant for phi is `B + scale_max`, and `B + psi / (exp(psi /
+    scale_max) - 1)` when the optimal interval is at least psi wide.
 
-    Parameters: ``data_bound`` B; ``scale_max``; ``separation`` psi >= 0, all in the data's unit.
+    data_bound: B. scale_max: largest scale. separation: psi, not negative; all in the data's unit. Returns the bounds
+    for theta and for phi. Raises `ValueError` naming the argument.
 
     >>> laplace_gradient_bound(10.0, 2.0), laplace_gradient_bound(10.0, 2.0, version="paper")
     ((1.0, 12.0), (1.0, 42.0))
@@ -92,11 +94,13 @@ def laplace_gradient_bound(
 
 
 def thm_o2b(steps: int, *, regret: float, loss_range: float, beta: float, version: Version = "corrected") -> float:
-    """Return the excess risk of the average iterate on independent draws, with probability 1 - beta.
+    """Excess risk of the average iterate on independent draws, with probability 1 - beta (`thm:o2b`).
 
-    Paper: ``thm:o2b``, R/T + 2 B sqrt(2 log(2/beta)/T); Hoeffding's constant for a range (not a radius) B halves it.
+    The paper prints `R / T + 2 B sqrt(2 log(2 / beta) / T)`; Hoeffding's constant for a range (not a radius) B halves
+    the second term.
 
-    Parameters: ``steps`` T; ``regret`` R_T; ``loss_range`` B, the losses lie in an interval of that length; ``beta``.
+    steps: T. regret: R_T. loss_range: B, the losses lie in an interval of that length. beta: failure probability.
+    Raises `ValueError` naming the argument.
 
     >>> round(thm_o2b(1000, regret=30.0, loss_range=2.0, beta=0.05), 4)
     0.2018
@@ -108,12 +112,13 @@ def thm_o2b(steps: int, *, regret: float, loss_range: float, beta: float, versio
 
 
 def thm_o2b_steps(alpha: float, *, loss_range: float, beta: float, version: Version = "corrected") -> int:
-    """Return how many draws make the statistical half of the excess risk at most alpha / 2.
+    """How many draws make the statistical half of the excess risk at most alpha / 2 (`thm:o2b`).
 
-    Paper: ``thm:o2b``, where the constant is hidden: 32 by its proof, 8 with the sharper deviation.  The regret's
-    half is R_T <= T alpha / 2, at this T.
+    The paper hides the constant: 32 by its proof, 8 with the sharper deviation. The regret's half is `R_T <= T alpha /
+    2`, at this T.
 
-    Parameters: ``alpha`` target excess risk; ``loss_range`` B; ``beta`` failure probability.
+    alpha: target excess risk. loss_range: B. beta: failure probability. Returns T. Raises `ValueError` naming the
+    argument.
 
     >>> thm_o2b_steps(0.1, loss_range=1.0, beta=0.05)
     2952
@@ -127,11 +132,12 @@ def thm_o2b_steps(alpha: float, *, loss_range: float, beta: float, version: Vers
 def pubpri_step_sizes(
     steps: int, *, quantiles: int, data_bound: float, scale_min: float, scale_max: float, version: Version = "corrected"
 ) -> StepSizes:
-    """Return the step sizes of gradient descent on public data, for theta and for phi.
+    """Step sizes of gradient descent on public data, for theta and for phi (`thm:pubpri`).
 
-    Paper: ``thm:pubpri``; the printed ones lack 1/scale_min and 1/(scale_min scale_max) and so depend on the unit.
+    The printed ones lack 1/scale_min and 1/(scale_min scale_max) and so depend on the unit.
 
-    Parameters: ``steps`` T; ``quantiles`` m; ``data_bound`` B, ``scale_min``, ``scale_max`` in the data's unit.
+    steps: T. quantiles: m. data_bound: B. scale_min, scale_max: least and largest scale; all three in the data's unit.
+    Raises `ValueError` naming the argument.
 
     >>> pubpri_step_sizes(100, quantiles=4, data_bound=10.0, scale_min=1.0, scale_max=5.0)
     StepSizes(location=2.0, inverse_scale=0.0053333)
@@ -158,14 +164,14 @@ def thm_pubpri(
     beta: float,
     version: Version = "corrected",
 ) -> float:
-    """Return the excess expected loss, on private data, of Laplace priors fitted to public data.
+    """Excess expected loss, on private data, of Laplace priors fitted to public data (`thm:pubpri`).
 
-    Paper: ``thm:pubpri``.  "corrected" does not depend on the unit of the data; it replaces 1/T <= (n+1)/N, which is
-    false, by T = floor(N/n) itself and counts both losses where records are closer than the proof allows.
+    "corrected" does not depend on the unit of the data; it replaces `1/T <= (n+1)/N`, which is false, by `T =
+    floor(N/n)` itself and counts both losses where records are closer than the proof allows.
 
-    Parameters: ``public_size`` N >= ``private_size`` n; ``quantiles`` m, of ranks between 1 and n - 1;
-    ``data_bound`` B; ``scale_min``, ``scale_max``; ``density_bound`` kappa, one over the data's unit;
-    ``total_variation`` TV_q; ``beta`` failure probability.  Raises ``ValueError`` naming the argument.
+    public_size: N, at least n. private_size: n. quantiles: m, of ranks between 1 and n - 1. data_bound: B, in the
+    data's unit. scale_min, scale_max: least and largest scale, in the data's unit. density_bound: kappa, one over the
+    data's unit. total_variation: TV_q. beta: failure probability. Raises `ValueError` naming the argument.
 
     >>> common = dict(quantiles=9, scale_min=1.0, scale_max=20.0, total_variation=0.0, beta=0.05)
     >>> metres = thm_pubpri(10**6, 100, data_bound=50.0, density_bound=0.1, **common)
@@ -202,7 +208,7 @@ def thm_pubpri(
 def _sequential_terms(
     steps: int, m: int, features: int, epsilon: float, delta: float, beta: float
 ) -> tuple[float, float, float]:
-    """Return the node noise of each run, and the factors 1 + noise of the runs for the weights and the scales."""
+    """The node noise of each run, and the factors 1 + noise of the runs for the weights and the scales."""
     noise = dpftrl_noise(steps, epsilon / 2, delta / 2)
     spread = math.sqrt(2 * math.log(2 * steps / beta))
     levels = math.sqrt(steps.bit_length() - 1)
@@ -225,10 +231,10 @@ def sequential_step_sizes(
     delta: float,
     beta: float,
 ) -> StepSizes:
-    """Return the step sizes of the two runs of DP-FTRL that learn Laplace priors from sensitive data.
+    """Step sizes of the two runs of DP-FTRL that learn Laplace priors from sensitive data (`thm:sequential`).
 
-    Paper: ``thm:sequential`` (the printed ones use undefined budgets); ours minimise the bound of ``thm_sequential``.
-    Parameters: as for ``thm_sequential``.
+    The printed ones use undefined budgets; ours minimise the bound of `thm_sequential`. Arguments as in
+    `thm_sequential`.
 
     >>> sizes = sequential_step_sizes(1000, quantiles=1, features=4, feature_bound=1.0, weight_bound=1.0,
     ...     data_bound=1.0, scale_min=0.1, scale_max=1.0, epsilon=1.0, delta=1e-6, beta=0.05)
@@ -259,15 +265,15 @@ def thm_sequential(
     beta: float,
     version: Version = "corrected",
 ) -> float:
-    """Return the regret of learning Laplace priors, linear in public features, from a sequence of sensitive data sets.
+    """Regret of learning Laplace priors, linear in public features, from a sequence of data sets (`thm:sequential`).
 
-    Paper: ``thm:sequential``.  "corrected" has the dimension that the proof gives (d, not its root, before the noise),
-    the gradient's sensitivity of twice its bound, the data's range in the gradient of the scale, noise that is private
-    at every epsilon, and a union over both runs.
+    "corrected" has the dimension that the proof gives (d, not its root, before the noise), the gradient's sensitivity
+    of twice its bound, the data's range in the gradient of the scale, noise that is private at every epsilon, and a
+    union over both runs.
 
-    Parameters: ``steps`` T; ``quantiles`` m; ``features`` d; ``feature_bound`` F; ``weight_bound`` B (weights lie in
-    [-B, B]^d); ``data_bound`` R; ``scale_min``, ``scale_max``; ``epsilon``, ``delta`` for both runs together, a whole
-    data set being replaced; ``beta`` failure probability.  Raises ``ValueError`` naming the argument.
+    steps: T, the number of data sets, which are sensitive. quantiles: m. features: d. feature_bound: F. weight_bound:
+    B, weights lie in [-B, B]^d. data_bound: R. scale_min, scale_max: least and largest scale. epsilon, delta: for both
+    runs together, a whole data set being replaced. beta: failure probability. Raises `ValueError` naming the argument.
 
     >>> common = dict(quantiles=1, features=6000, feature_bound=100.0, weight_bound=1.0, data_bound=6e5, scale_min=0.01,
     ...               scale_max=0.01, epsilon=1.0, delta=1e-6, beta=0.1)

@@ -1,7 +1,7 @@
 """Private prefix sums and DP-FTRL: Section 4.3 and Appendix B.2 (`thm:dpftrl`).
 
-``version="paper"`` is the formula as printed, ``version="corrected"`` the best true one of its form; ``proofs_checks``
-say where and why the two differ. All numbers are public facts: nothing here looks at data.
+`version="paper"` is the formula as printed, `version="corrected"` the best true one of its form; `proofs_checks` say
+where and why the two differ. All numbers are public facts: nothing here looks at data.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ def dpftrl_noise(
     version: Literal["corrected", "paper", "sharp"] = "corrected",
     release_total: bool = True,
 ) -> float:
-    """Return the noise of one tree node, as a multiple of the gradient's l2-sensitivity, for (epsilon, delta)-privacy.
+    """Noise of a tree node for (epsilon, delta)-privacy, in units of the gradient's l2-sensitivity (`thm:dpftrl`).
 
-    Paper: ``thm:dpftrl``, sqrt(2 k log(1/delta)) / epsilon with k = ceil(log2 T).  "corrected" is
-    sqrt(k/2) (sqrt(log(1/delta) + epsilon) + sqrt(log(1/delta))) / epsilon, private at every epsilon; "sharp" is the
-    least that is private, found on the exact curve of the Gaussian mechanism.
+    The paper prints `sqrt(2 k log(1/delta)) / epsilon` with `k = ceil(log2 T)`. "corrected" is `sqrt(k/2)
+    (sqrt(log(1/delta) + epsilon) + sqrt(log(1/delta))) / epsilon`, private at every epsilon; "sharp" is the least that
+    is private, found on the exact curve of the Gaussian mechanism.
 
-    Parameters: ``steps`` number T of gradients; ``epsilon > 0``; ``delta`` in (0, 1); ``release_total`` whether the
-    sum of all T gradients is looked at, see ``tree_nodes``.  Raises ``ValueError`` naming the argument.
+    steps: number T of gradients. epsilon: positive. delta: in (0, 1). release_total: whether the sum of all T gradients
+    is looked at, see `tree_nodes`. Raises `ValueError` naming the argument.
 
     >>> [round(dpftrl_noise(4, 10.0, 1e-6, version=v), 3) for v in ("paper", "corrected", "sharp")]
     [0.743, 1.053, 0.937]
@@ -62,15 +62,14 @@ def thm_dpftrl(
     step_size: float | None = None,
     version: Version = "corrected",
 ) -> float:
-    """Return the regret bound of DP-FTRL, for the best step size unless one is given.
+    """Regret bound of DP-FTRL, for the best step size unless one is given (`thm:dpftrl`).
 
-    Paper: ``thm:dpftrl``.  The regulariser is 1-strongly convex in the norm in which the losses are Lipschitz.
+    The regulariser is 1-strongly convex in the norm in which the losses are Lipschitz. A prefix sum of up to T - 1
+    gradients adds at most floor(log2 T) nodes ("corrected"); the paper has ceil(log2 T).
 
-    Parameters: ``regularizer_range`` phi(theta*) - phi(theta_1); ``lipschitz`` L; ``sensitivity`` Delta_2 of the
-    gradient, in l2; ``gaussian_width`` G; ``dual_lipschitz`` C; ``noise`` sigma (see ``dpftrl_noise``); ``beta``
-    failure probability; ``step_size`` eta.  Raises ``ValueError`` naming the argument.
-
-    A prefix sum of up to T - 1 gradients adds at most floor(log2 T) nodes ("corrected"); the paper has ceil(log2 T).
+    steps: T. regularizer_range: phi(theta*) - phi(theta_1). lipschitz: L. sensitivity: Delta_2 of the gradient, in l2.
+    gaussian_width: G. noise: sigma, see `dpftrl_noise`. beta: failure probability. dual_lipschitz: C. step_size: eta,
+    None for the best. Raises `ValueError` naming the argument.
 
     >>> round(thm_dpftrl(100, regularizer_range=1.0, lipschitz=1.0, sensitivity=2.0, gaussian_width=1.0, noise=0.0,
     ...                  beta=0.05), 6)

@@ -25,7 +25,7 @@ Case = Literal["robust-discrete", "robust-lipschitz", "discrete", "lipschitz"]
 
 
 class QuantileRegret(NamedTuple):
-    """Regret bound of ``thm:quantile-regret`` and the step size and noise multiplier that it is stated for."""
+    """Regret bound of `thm:quantile-regret` and the step size and noise multiplier that it is stated for."""
 
     regret: float
     step_size: float
@@ -33,7 +33,7 @@ class QuantileRegret(NamedTuple):
 
 
 class Settings(NamedTuple):
-    """Cells d, robustness gamma and the leading term of the regret, for ``cor:quantile-regret``."""
+    """Cells d, robustness gamma and the leading term of the regret, for `cor:quantile-regret`."""
 
     cells: int
     robustness: float
@@ -41,11 +41,11 @@ class Settings(NamedTuple):
 
 
 def lem_lipschitz(cells: int, robustness: float) -> float:
-    """Return d / gamma, the largest l1-norm of the gradient of the loss of piecewise-constant priors.
+    """The largest l1-norm of the gradient of the loss of piecewise-constant priors, d / gamma (`lem:lipschitz`).
 
-    Paper: ``lem:lipschitz``; true and attained, although the printed proof applies Sedrakyan's inequality backwards.
+    It is true and attained, although the printed proof applies Sedrakyan's inequality backwards.
 
-    Parameters: ``cells`` d, at least 1; ``robustness`` gamma in (0, 1].  Raises ``ValueError`` naming the argument.
+    cells: d, at least 1. robustness: gamma in (0, 1]. Raises `ValueError` naming the argument.
 
     >>> lem_lipschitz(10, 0.5)
     20.0
@@ -59,14 +59,14 @@ def lem_lipschitz(cells: int, robustness: float) -> float:
 def lem_refined_sensitivity(
     epsilon: float, cells: int, robustness: float, *, quantiles: int = 1, version: Version = "corrected"
 ) -> float:
-    """Return how far, in l2, one record can move the gradient of the loss of piecewise-constant priors.
+    """How far, in l2, a record moves the gradient of the piecewise-constant loss (`lem:refined-sensitivity`).
 
-    Paper: ``lem:refined-sensitivity``, (d/gamma) min(2, exp(e) - 1) with e doubled for more than one quantile.
-    Ours: sqrt(2) (d/gamma) tanh(epsilon/4) for any number of quantiles, without the doubling; for one quantile there
-    are neighbours that come as close to it as wanted.
+    The paper prints `(d/gamma) min(2, exp(e) - 1)` with e doubled for more than one quantile. Ours is `sqrt(2)
+    (d/gamma) tanh(epsilon/4)` for any number of quantiles, without the doubling; for one quantile there are neighbours
+    that come as close to it as wanted. It holds when a record is added, removed or replaced.
 
-    Parameters: ``epsilon`` the largest budget of a mechanism, positive; ``cells`` d; ``robustness`` gamma in (0, 1];
-    ``quantiles`` m.  Holds when a record is added, removed or replaced.  Raises ``ValueError`` naming the argument.
+    epsilon: the largest budget of a mechanism, positive. cells: d. robustness: gamma in (0, 1]. quantiles: m. Raises
+    `ValueError` naming the argument.
 
     >>> [round(lem_refined_sensitivity(0.1, 10, 0.5, quantiles=3, version=v), 4) for v in ("paper", "corrected")]
     [4.4281, 0.707]
@@ -93,18 +93,18 @@ def thm_quantile_regret(
     separation: float = 1.0,
     version: Version = "corrected",
 ) -> QuantileRegret:
-    """Return the regret bound for learning piecewise-constant priors privately, with its step size.
+    """Regret bound for learning piecewise-constant priors privately, with its step size (`thm:quantile-regret`).
 
-    Paper: ``thm:quantile-regret``.  "paper" gives the printed bound and the printed step size, which do not belong
-    together.  "corrected" mixes the comparator just enough to be gamma-robust and is sharper in three places:
-    the discretisation of ``lipschitz_discretisation`` without a factor m, the sensitivity of
-    ``lem_refined_sensitivity``, and strong convexity in the norm sqrt(sum_i |W_i|_1^2), which puts m where the paper
-    has m^2.  The step size is that of the regulariser m <W, log W> in both versions, for W ~ exp(-eta g / m).
+    "paper" gives the printed bound and the printed step size, which do not belong together. "corrected" mixes the
+    comparator just enough to be gamma-robust and is sharper in three places: the discretisation of
+    `lipschitz_discretisation` without a factor m, the sensitivity of `lem_refined_sensitivity`, and strong convexity in
+    the norm sqrt(sum_i |W_i|_1^2), which puts m where the paper has m^2. The step size is that of the regulariser m <W,
+    log W> in both versions, for W ~ exp(-eta g / m).
 
-    Parameters: ``steps`` T; ``cells`` d >= 2; ``robustness`` gamma in (0, 1/2] or at most ``mixture``; ``quantiles``
-    m; ``epsilon`` the largest budget of a mechanism; ``noise`` sigma; ``beta`` failure probability; ``mixture``
-    lambda of the comparator class; ``lipschitz`` V; ``width`` b - a; ``separation`` harmonic mean of the least
-    separations (the distances to a and b among them).  Raises ``ValueError`` naming the argument.
+    steps: T. cells: d, at least 2. robustness: gamma in (0, 1/2] or at most `mixture`. quantiles: m. epsilon: the
+    largest budget of a mechanism. noise: sigma. beta: failure probability. mixture: lambda of the comparator class.
+    lipschitz: V. width: b - a. separation: harmonic mean of the least separations (the distances to a and b among
+    them). Raises `ValueError` naming the argument.
 
     >>> bound = thm_quantile_regret(10**6, 8, 0.1, quantiles=3, epsilon=0.1, noise=20.0, beta=0.05)
     >>> bound.regret < thm_quantile_regret(10**6, 8, 0.1, quantiles=3, epsilon=0.1, noise=20.0, beta=0.05,
@@ -151,16 +151,17 @@ def cor_quantile_regret(
     separation: float = 1.0,
     version: Version = "corrected",
 ) -> Settings:
-    """Return the settings of d and gamma for a class of comparators, with the leading term of the regret.
+    """Settings of d and gamma for a class of comparators, with the leading term of the regret (`cor:quantile-regret`).
 
-    Paper: ``cor:quantile-regret`` and its settings; the printed d multiplies by ``noise_factor`` where it must divide.
-    The printed rates have m where "corrected" has sqrt(m), see ``thm_quantile_regret``.
+    The printed d multiplies by `noise_factor` where it must divide. The printed rates have m where "corrected" has
+    sqrt(m), see `thm_quantile_regret`.
 
-    Parameters: ``case`` the class; ``steps`` T; ``quantiles`` m; ``noise_factor`` X, the factor 1 + noise under the
-    root of ``thm:quantile-regret``, in the paper 1 + min(1, e)/epsilon'; ``cells`` d of a discrete class; ``mixture``
-    lambda of a robust class; ``lipschitz`` V, ``width`` b - a and ``separation`` of a Lipschitz class.
+    case: the class. steps: T. quantiles: m. noise_factor: X, the factor 1 + noise under the root of
+    `thm:quantile-regret`, in the paper 1 + min(1, e)/epsilon'. cells: d of a discrete class. mixture: lambda of a
+    robust class, in (0, 1]. lipschitz, width, separation: V, b - a and the separation of a Lipschitz class.
 
-    Returns d, gamma (never above 1/2) and the rate with logarithms and constants left out.  Raises ``ValueError``.
+    Returns d, gamma (never above 1/2) and the rate with logarithms and constants left out. Raises `ValueError` naming
+    the argument.
 
     >>> cor_quantile_regret("lipschitz", 10**8, quantiles=1, noise_factor=4.0, lipschitz=1.0)
     Settings(cells=71, robustness=0.118921, rate=11892071.15)

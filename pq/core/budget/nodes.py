@@ -6,21 +6,21 @@ import numpy as np
 
 
 def check_steps(steps: int) -> int:
-    """Return a planned number of steps, checked."""
+    """A planned number of steps, checked. Raises `ValueError` naming steps."""
     if isinstance(steps, bool) or not isinstance(steps, (int, np.integer)) or steps < 1:
         raise ValueError("steps must be an integer, at least 1")
     return int(steps)
 
 
 def tree_nodes(steps: int, *, release_total: bool = True) -> int:
-    """Return how many released nodes of the aggregation tree hold one and the same value, at most: the squared
-    sensitivity.
+    """How many released nodes of the aggregation tree hold one value at most: the squared sensitivity (`thm:dpftrl`).
 
-    The first value of T is in the blocks of lengths 1, 2, 4, ..., up to T: ``T.bit_length()`` of them.  The paper's
-    ``ceil(log2 T)`` (``thm:dpftrl``) is right for the iterates theta_1..theta_T, which see the sums of at most T - 1
-    gradients (``release_total=False``), and one short at powers of two once the sum of all T is used.
+    The first value of T is in the blocks of lengths 1, 2, 4, ..., up to T: `T.bit_length()` of them. The paper's
+    `ceil(log2 T)` is right for the iterates theta_1..theta_T, which see the sums of at most T - 1 gradients
+    (`release_total=False`), and one short at powers of two once the sum of all T is used.
 
-    Parameters: ``steps`` number T of values, at least 1.  Raises ``ValueError`` naming ``steps``.
+    steps: number T of values, at least 1. release_total: whether the sum of all T is used. Raises `ValueError` naming
+    steps.
 
     >>> [tree_nodes(t) for t in (1, 2, 3, 4, 8)], [tree_nodes(t, release_total=False) for t in (1, 2, 3, 4, 8)]
     ([1, 2, 2, 3, 4], [0, 1, 2, 2, 3])

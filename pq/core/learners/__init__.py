@@ -1,8 +1,8 @@
 """Online learners with one protocol: `.point` is the prediction, `.update(gradient)` takes the loss's gradient there.
 
-Paper: Section 4.3, Appendix B.2 (private learning) and Appendix C.2 (public data).  A learner never sees data, only
-gradients; whether a gradient may be shown to it is the caller's concern. `DPFTRL`, which pays for its own, is in
-`pq.private.noise_ftrl`, and the private sums that it follows in `pq.private.noise`.
+They are those of Section 4.3 and Appendix B.2 (private learning) and of Appendix C.2 (public data). A learner never
+sees data, only gradients; whether a gradient may be shown to it is the caller's concern. `DPFTRL`, which pays for its
+own, is in `pq.private.noise_ftrl`, and the private sums that it follows in `pq.private.noise`.
 """
 
 from typing import Protocol

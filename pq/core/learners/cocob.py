@@ -1,7 +1,7 @@
 """COCOB-Backprop: descent without learning rates, by coin betting (Orabona and Tommasi 2017).
 
-The paper fits and updates its Laplace priors with it (Sections 5.2 and 5.3, Appendix C.2).  Each coordinate gambles
-on the sign of the next gradient; its distance from the start is the stake.
+The paper fits and updates its Laplace priors with it (Sections 5.2 and 5.3, Appendix C.2). Each coordinate gambles on
+the sign of the next gradient; its distance from the start is the stake.
 """
 
 from __future__ import annotations
@@ -25,31 +25,29 @@ _LARGEST, _TOTAL, _REWARD, _SUM, _COUNT = range(5)  # running numbers of a gambl
 
 
 class COCOB:
-    """COCOB-Backprop, one gambler per coordinate, guarded against gradients that would break it.
+    """COCOB-Backprop, one gambler per coordinate, guarded against gradients that would break it (Appendix C.2).
 
-    Paper: Appendix C.2; the algorithm is Algorithm 2 of Orabona and Tommasi (2017).
+    The algorithm is Algorithm 2 of Orabona and Tommasi (2017).
 
-    Parameters:
-        initial: starting point, any shape; finite.
-        scale: positive, broadcasts; what counts as a short way for each coordinate, in its unit (the first steps have
-            length ``scale / alpha``).  Expressing ``initial`` and ``scale`` in another unit changes nothing else.
-        alpha: at least 1; how cautious the first steps are.
-        lower, upper: bounds of the predictions, broadcast.  A gradient that pushes an iterate further out of its
-            bounds is not counted (the one-dimensional case of the reduction of Cutkosky and Orabona, 2018).
-        patience, outlier_ratio: see below; ``outlier_ratio = inf`` is the algorithm without guards.
+    initial: starting point, any shape, finite. scale: positive, broadcasts; what counts as a short way for each
+    coordinate, in its unit (the first steps have length `scale / alpha`). Expressing `initial` and `scale` in another
+    unit changes nothing else. alpha: at least 1; how cautious the first steps are. lower, upper: bounds of the
+    predictions, broadcast. A gradient that pushes an iterate further out of its bounds is not counted (the
+    one-dimensional case of the reduction of Cutkosky and Orabona, 2018). patience: number of gradients, at least 1.
+    outlier_ratio: above 1, infinite for the algorithm without the guards below. Raises `ValueError` naming the argument
+    that is out of range, and for a gradient of another shape.
 
-    Guards.  A coordinate stays at its start until its first gradient that is not zero (the formula is 0/0 there).  A
-    gradient that is not finite counts as zero.  The algorithm measures every gradient by the largest so far, so that
-    one freak would freeze its coordinate for as many steps as it is larger than the others:
+    A coordinate stays at its start until its first gradient that is not zero (the formula is 0/0 there). A gradient
+    that is not finite counts as zero. The algorithm measures every gradient by the largest so far, so that one freak
+    would freeze its coordinate for as many steps as it is larger than the others. Hence two guards:
 
-    - a gradient more than ``outlier_ratio`` times the largest of at least ``patience`` earlier ones counts as twice
-      that largest (if it was no freak, the largest doubles with every step until it fits);
-    - a largest gradient among the first ``patience`` that turns out more than ``outlier_ratio`` times the mean of the
-      ``patience`` gradients after it is forgotten, with all before it.
+    - a gradient more than `outlier_ratio` times the largest of at least `patience` earlier ones counts as twice that
+      largest (if it was no freak, the largest doubles with every step until it fits);
+    - a largest gradient among the first `patience` that turns out more than `outlier_ratio` times the mean of the
+      `patience` gradients after it is forgotten, with all before it.
 
-    Neither happens on losses whose gradients vary by less, and there the path is the published algorithm's.
-
-    Raises ``ValueError`` naming the argument that is out of range, and for a gradient of another shape.
+    Guarantees that neither guard acts on losses whose gradients vary by less, and there the path is the published
+    algorithm's.
 
     >>> learner = COCOB([0.0])
     >>> for _ in range(200):
@@ -99,7 +97,7 @@ class COCOB:
         return self._point.copy()
 
     def update(self, gradient: npt.ArrayLike) -> None:
-        """Take the gradient of the loss at ``point``."""
+        """Take the gradient of the loss at `point`."""
         slope = np.ascontiguousarray(gradient, dtype=np.float64)
         if slope.shape != self._initial.shape:
             raise ValueError(f"gradient must have shape {self._initial.shape}, got {slope.shape}")
@@ -130,8 +128,7 @@ def play_round(
     alpha: float, patience: float, ratio: float,
     iterate: FloatArray, point: FloatArray, state: FloatArray, tail: FloatArray, trial: npt.NDArray[np.bool_],
 ) -> None:  # fmt: skip
-    """Take the gradients (k,) of a round, and change the last five arguments in place, as
-    ``pq.core.machine.coins.bet``."""
+    """Take the gradients (k,) of a round, changing the last five arguments in place, as `pq.core.machine.coins.bet`."""
     with np.errstate(all="ignore"):
         coin = -slope * scale
         outward = (iterate - point) * coin > 0.0

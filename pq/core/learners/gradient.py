@@ -1,4 +1,4 @@
-"""Projected online gradient descent, and the average of a learner's predictions (``thm:pubpri``, ``thm:o2b``)."""
+"""Projected online gradient descent, and the average of a learner's predictions (`thm:pubpri`, `thm:o2b`)."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ def steady(gradient: npt.ArrayLike) -> FloatArray:
     """Round a gradient, by less than a part in a million, so that a learner takes the same path on every processor.
 
     Processors differ in the last bit of exponentials, and where steps are long for the curvature of the loss a learner
-    may double such a difference with every step.  Rounded gradients differ only if they lie on the edge between two
+    may double such a difference with every step. Rounded gradients differ only if they lie on the edge between two
     roundings, as one in a hundred million does or fewer.
 
-    gradient: any shape.  Returns it to 20 significant bits (Dekker's splitting); what is too large for that stays.
+    gradient: any shape. Returns it to 20 significant bits (Dekker's splitting); what is too large for that stays.
 
     >>> steady([1 / 3, 0.0, -2.0, 1e300]).tolist()
     [0.333333492, 0.0, -2.0, 1e+300]
@@ -34,14 +34,11 @@ def steady(gradient: npt.ArrayLike) -> FloatArray:
 
 
 class OGD:
-    """Online gradient descent on a box.
+    """Online gradient descent on a box, as in `thm:pubpri`, each coordinate with its own step if wanted (Appendix C.2).
 
-    Paper: the algorithm of ``thm:pubpri`` (Appendix C.2), with a step for each coordinate if wanted.
-
-    Parameters: ``initial`` starting point, any shape, projected on the box; ``step`` positive, broadcasts (one row for
-    theta and one for phi, for example); ``lower``, ``upper`` the box, broadcast.
-
-    A gradient that is not finite in a coordinate leaves it where it is.  Raises ``ValueError`` naming the argument.
+    initial: starting point, any shape, finite, projected on the box. step: positive, broadcasts (one row for theta and
+    one for phi, for example). lower, upper: the box, broadcast. Raises `ValueError` naming the argument. A gradient
+    that is not finite in a coordinate leaves it where it is.
 
     >>> learner = OGD([0.0, 0.0], step=[0.5, 2.0], lower=-1.0, upper=1.0)
     >>> learner.update([1.0, 1.0])
@@ -75,7 +72,7 @@ class OGD:
         return self._point.copy()
 
     def update(self, gradient: npt.ArrayLike) -> None:
-        """Take the gradient of the loss at ``point``."""
+        """Take the gradient of the loss at `point`."""
         slope = np.asarray(gradient, dtype=np.float64)
         if slope.shape != self._point.shape:
             raise ValueError(f"gradient must have shape {self._point.shape}, got {slope.shape}")
@@ -91,13 +88,12 @@ class _Learner(Protocol):
 
 
 class Averaged:
-    """A learner that also keeps the average of its predictions (online-to-batch conversion).
+    """A learner that also keeps the average of its predictions, online-to-batch conversion (`thm:o2b`, Appendix D.1).
 
-    Paper: ``thm:o2b`` (Appendix D.1): on losses drawn independently, the expected loss of the average exceeds the best
-    by no more than the average regret.
+    On losses drawn independently, the expected loss of the average exceeds the best by no more than the average regret.
 
-    Parameters: ``learner`` any learner.  ``point`` and ``update`` are the learner's; ``average`` is the mean of the
-    points at which gradients were taken, or the current point before the first.
+    learner: any learner. `point` and `update` are the learner's; `average` is the mean of the points at which gradients
+    were taken, or the current point before the first.
 
     >>> learner = Averaged(OGD([0.0], step=1.0))
     >>> learner.update([1.0])
@@ -122,7 +118,7 @@ class Averaged:
         return self._mean.copy()
 
     def update(self, gradient: npt.ArrayLike) -> None:
-        """Take the gradient of the loss at ``point``."""
+        """Take the gradient of the loss at `point`."""
         point = self._learner.point
         self._learner.update(gradient)  # first, so that a refusal leaves the average alone
         self._count += 1

@@ -13,17 +13,14 @@ FloatArray = npt.NDArray[np.float64]
 
 
 def project_simplices(log_weights: npt.ArrayLike, floor: float = 0.0) -> FloatArray:
-    """Return the points of the floored simplex that are nearest in relative entropy, row by row.
+    """Points of the floored simplex that are nearest in relative entropy, row by row.
 
-    Paper: Appendix B.2, the gamma-robust priors ``{w : sum w = 1, w_j >= gamma / d}``.
+    The set is that of the gamma-robust priors `{w : sum w = 1, w_j >= gamma / d}` (Appendix B.2).
 
-    Parameters: ``log_weights`` (..., d) logs of positive weights, of any total (a row's constant does not matter);
-    ``floor`` gamma / d, in [0, 1/d].
-
-    Returns ``w`` (..., d), the minimiser of ``sum w log(w / exp(log_weights))`` over the set: the largest weights
-    keep their proportions and the others are at the floor, exactly.
-
-    Raises ``ValueError`` if ``floor`` is outside its range.
+    log_weights: (..., d) logs of positive weights, of any total (a row's constant does not matter). floor: gamma / d,
+    in [0, 1/d]. Returns w (..., d), the minimiser of `sum w log(w / exp(log_weights))` over the set. Raises
+    `ValueError` naming floor if it is outside its range. Guarantees that the largest weights keep their proportions and
+    the others are at the floor, exactly.
 
     >>> project_simplices(np.log([0.9, 0.09, 0.01]), 0.1).round(12).tolist()
     [0.8, 0.1, 0.1]
@@ -48,16 +45,13 @@ def project_simplices(log_weights: npt.ArrayLike, floor: float = 0.0) -> FloatAr
 
 
 class EntropicMirror:
-    """Exponentiated gradient on a product of simplices, each weight kept at or above a floor.
+    """Exponentiated gradient on a product of simplices, each weight kept at or above a floor (Appendix B.2).
 
-    Paper: Appendix B.2, the regulariser ``m <W, log W>``, whose descent step on row i is ``step / m`` in the exponent.
+    The regulariser is `m <W, log W>`, whose descent step on row i is `step / m` in the exponent.
 
-    Parameters:
-        initial: (d,) or (m, d), rows of positive weights; each is scaled to sum to one and projected.
-        step: positive; the step in the exponent (``eta / m`` in the paper's notation).
-        robustness: gamma in [0, 1]; every weight stays at least ``gamma / d``.
-
-    Raises ``ValueError`` naming the argument, and for a gradient of another shape.
+    initial: (d,) or (m, d), rows of positive weights; each is scaled to sum to one and projected. step: positive; the
+    step in the exponent (`eta / m` in the paper's notation). robustness: gamma in [0, 1]; every weight stays at least
+    `gamma / d`. Raises `ValueError` naming the argument, and for a gradient of another shape.
 
     >>> learner = EntropicMirror([0.5, 0.5], step=1.0, robustness=0.2)
     >>> learner.update([0.0, 10.0])
@@ -83,7 +77,7 @@ class EntropicMirror:
         return self._point.copy()
 
     def update(self, gradient: npt.ArrayLike) -> None:
-        """Take the gradient of the loss at ``point``."""
+        """Take the gradient of the loss at `point`."""
         slope = np.asarray(gradient, dtype=np.float64)
         if slope.shape != self._point.shape:
             raise ValueError(f"gradient must have shape {self._point.shape}, got {slope.shape}")

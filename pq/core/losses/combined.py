@@ -1,9 +1,9 @@
 """Convex surrogate losses of quantile release, with exact gradients (Sections 4.3, 5.1 and Appendices B.2, C.1).
 
-Two families.  Laplace priors, parameterised by ``theta = location / scale`` and ``phi = 1 / scale``, have the
-epsilon-free loss of ``eq:closed-form``, which is convex in ``(theta, phi)``.  Piecewise-constant priors, parameterised
-by one probability vector per quantile, have the epsilon-dependent loss, whose gradient has the small sensitivity of
-``lem:refined-sensitivity``.
+Two families. Laplace priors, parameterised by `theta = location / scale` and `phi = 1 / scale`, have the epsilon-free
+loss of `eq:closed-form`, which is convex in `(theta, phi)`. Piecewise-constant priors, parameterised by one probability
+vector per quantile, have the epsilon-dependent loss, whose gradient has the small sensitivity of
+`lem:refined-sensitivity`.
 """
 
 from __future__ import annotations
@@ -32,12 +32,10 @@ FloatArray = npt.NDArray[np.float64]
 
 
 def log_sum_exp(losses: npt.ArrayLike, axis: int = -1) -> tuple[FloatArray, FloatArray]:
-    """Return the log of the sum of the exponentials along an axis, and its gradient.
+    """The log of the sum of the exponentials along an axis, and its gradient (Section 4, `U = log sum_i exp(U_i)`).
 
-    Paper: Section 4, ``U = log sum_i exp(U_i)`` over the quantiles.
-
-    Parameters: ``losses`` array, in nats, minus and plus infinity allowed.  Returns ``(value, weights)``: ``value``
-    without the axis, ``weights`` of the shape of ``losses``, non-negative, summing to one along the axis.
+    losses: any shape, in nats, minus and plus infinity allowed; the axis runs over the quantiles. Returns `(value,
+    weights)`: value without the axis, weights of the shape of losses, not negative, summing to one along the axis.
 
     >>> value, weights = log_sum_exp([0.0, 0.0])
     >>> round(value, 12), weights.tolist()
@@ -61,12 +59,10 @@ def laplace_quantiles(
     *,
     min_width: npt.ArrayLike = 0.0,
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return the loss of several Laplace priors on one data set, and its gradient.
+    """Loss of several Laplace priors on one data set, and its gradient (Section 5.1 with `eq:closed-form`).
 
-    Paper: Section 5.1 with ``eq:closed-form``; the log-sum-exp over the last axis of ``laplace_interval``.
-
-    Parameters as for ``laplace_interval``, the last axis (m) running over the quantiles.  Returns ``(value, d_theta,
-    d_phi)``, of shapes (...), (..., m), (..., m).  Raises as ``laplace_interval``.
+    It is the log-sum-exp over the last axis of `laplace_interval`. Arguments as there, the last axis (m) running over
+    the quantiles. Returns `(value, d_theta, d_phi)`, of shapes (...), (..., m), (..., m). Raises as `laplace_interval`.
 
     >>> value, d_theta, d_phi = laplace_quantiles([0.0, 0.0], [1.0, 1.0], [-1.0, 0.0], [0.0, 1.0])
     >>> d_theta.round(12).tolist()
@@ -86,12 +82,12 @@ def laplace_linear(
     *,
     min_width: npt.ArrayLike = 0.0,
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return the loss of Laplace priors whose locations are linear in public features, and its gradient.
+    """Loss of Laplace priors whose locations are linear in public features, and its gradient (`thm:sequential`).
 
-    Paper: Section 5.1 and ``thm:sequential``: ``theta_i = <maps_i, features>``; convex in ``(maps, phi)``.
+    `theta_i = <maps_i, features>` (Section 5.1); the loss is convex in `(maps, phi)`.
 
-    Parameters: ``maps`` (m, d); ``phi`` (m,) positive; ``features`` (d,); the rest as for ``laplace_interval``.
-    Returns ``(value, d_maps, d_phi)``: a float, (m, d) and (m,).  Raises as ``laplace_interval``.
+    maps: (m, d). phi: (m,) positive. features: (d,). lower, upper, min_width: as in `laplace_interval`. Returns
+    `(value, d_maps, d_phi)`: a float, (m, d) and (m,). Raises as `laplace_interval`.
 
     >>> value, d_maps, d_phi = laplace_linear([[1.0, 0.0]], [1.0], [2.0, 3.0], [5.0], [6.0])
     >>> d_maps.tolist()
@@ -104,9 +100,11 @@ def laplace_linear(
 
 
 def proxy_interval(released: npt.ArrayLike, resolution: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
-    """Return the interval of the public resolution's width around each released value.
+    """The interval of the public resolution's width around each released value (Section 5.3).
 
-    Paper: Section 5.3 (the proxy loss of PubProx): it stands in for the optimal interval, which is private.
+    In the proxy loss of PubProx it stands in for the optimal interval, which is private.
+
+    released: (..., m). resolution: broadcasts; both in the data's unit. Returns the lower and upper ends.
 
     >>> proxy_interval([3.0], 1.0)
     (array([2.5]), array([3.5]))
@@ -119,13 +117,13 @@ def proxy_interval(released: npt.ArrayLike, resolution: npt.ArrayLike) -> tuple[
 def proxy(
     theta: npt.ArrayLike, phi: npt.ArrayLike, released: npt.ArrayLike, resolution: float
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return the proxy loss of Laplace priors around released values, and its gradient.
+    """Proxy loss of Laplace priors around released values, and its gradient (Section 5.3).
 
-    Paper: Section 5.3.  It sees released values and public facts only, so that learning from it costs no privacy.
+    It sees released values and public facts only, so that learning from it costs no privacy.
 
-    Parameters: ``theta``, ``phi``, ``released`` (..., m); ``resolution > 0`` the public resolution of the data, in
-    their unit (the interval's radius is half of it).  Returns ``(value, d_theta, d_phi)`` as ``laplace_quantiles``.
-    Raises ``ValueError`` if ``resolution`` or ``phi`` is not positive.
+    theta, phi, released: (..., m). resolution: public resolution of the data, positive, in their unit (the interval's
+    radius is half of it). Returns `(value, d_theta, d_phi)` as `laplace_quantiles`. Raises `ValueError` naming
+    resolution or phi if it is not positive.
 
     >>> round(proxy([0.0], [1.0], [0.0], 2.0)[0], 12)
     0.458675145387

@@ -1,4 +1,4 @@
-"""The closed form of the Laplace prior's loss on an interval, and its exact gradient (``eq:closed-form``)."""
+"""The closed form of the Laplace prior's loss on an interval, and its exact gradient (`eq:closed-form`)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _BERNOULLI = (-691 / 1307674368000, 1 / 47900160, -1 / 1209600, 1 / 30240, -1 / 
 
 
 def _exact_product(x: FloatArray, y: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return the rounded product and its rounding error (Dekker), the error taken as 0 where it is not finite."""
+    """The rounded product and its rounding error (Dekker), the error taken as 0 where it is not finite."""
     product = x * y
     x_high = _SPLITTER * x
     x_high = x_high - (x_high - x)
@@ -31,7 +31,7 @@ def _exact_product(x: FloatArray, y: FloatArray) -> tuple[FloatArray, FloatArray
 
 
 def _exact_sum(x: FloatArray, y: FloatArray | float) -> tuple[FloatArray, FloatArray]:
-    """Return the rounded sum and its rounding error (Knuth), the error taken as 0 where it is not finite."""
+    """The rounded sum and its rounding error (Knuth), the error taken as 0 where it is not finite."""
     total = x + y
     part = total - x
     error = (x - (total - part)) + (y - part)
@@ -39,7 +39,7 @@ def _exact_sum(x: FloatArray, y: FloatArray | float) -> tuple[FloatArray, FloatA
 
 
 def _one_minus_ratio(width: FloatArray) -> FloatArray:
-    """Return ``1 - w / (e^w - 1)`` for small ``w`` without cancellation."""
+    """The value of `1 - w / (e^w - 1)` for small w without cancellation."""
     square = width * width
     series = np.zeros_like(width)
     for coefficient in _BERNOULLI:
@@ -48,12 +48,13 @@ def _one_minus_ratio(width: FloatArray) -> FloatArray:
 
 
 def widen(lower: npt.ArrayLike, upper: npt.ArrayLike, min_width: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
-    """Return the intervals, those narrower than the public resolution widened symmetrically to it.
+    """The intervals, those narrower than the public resolution widened symmetrically to it.
 
     Tied order statistics leave an interval without length, on which every prior has the loss infinity; data that are
     recorded to a public resolution are known only up to it, so it is the least width that means anything.
 
-    Parameters: ``lower``, ``upper`` arrays that broadcast, in the data's unit; ``min_width >= 0`` in the same unit.
+    lower, upper: arrays that broadcast, in the data's unit. min_width: not negative, in the same unit. Returns the
+    lower and upper ends.
 
     >>> widen(3.0, 3.0, 1.0)
     (2.5, 3.5)
@@ -80,22 +81,19 @@ def laplace_interval(
     *,
     min_width: npt.ArrayLike = 0.0,
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return minus the log of the mass that Laplace(theta/phi, 1/phi) gives to (lower, upper], and its gradient.
+    """Minus log of the mass of Laplace(theta/phi, 1/phi) in (lower, upper], and its gradient (`eq:closed-form`).
 
-    Paper: ``eq:closed-form``; jointly convex in ``(theta, phi)``.
+    It is jointly convex in `(theta, phi)`. On an interval without length the loss is infinite and the gradient is the
+    limit of the gradients on intervals that shrink to it.
 
-    Parameters (all broadcast): ``theta`` location over scale, any real; ``phi`` one over scale, positive, in one over
-    the data's unit; ``lower``, ``upper`` ends of the interval in the data's unit, either may be infinite;
-    ``min_width`` public resolution, narrower intervals are widened to it symmetrically.
+    All arguments broadcast. theta: location over scale, any real. phi: one over scale, positive, in one over the data's
+    unit. lower, upper: ends of the interval in the data's unit, either may be infinite. min_width: public resolution,
+    not negative, in the data's unit; narrower intervals are widened to it symmetrically.
 
-    Returns ``(loss, d_theta, d_phi)`` of the broadcast shape (floats when all arguments are scalars).
-
-    Raises ``ValueError`` if ``phi`` is not positive or ``min_width`` is negative.
-
-    Guarantees: 12 digits for the loss and 10 for the gradient wherever their exact values are floats, from
-    ``phi * (upper - lower)`` of 1e-300 to 1e300 (a component of the gradient that crosses zero is exact relative to
-    the two terms that cancel there); never a warning.  On an interval without length the loss is infinite and the
-    gradient is the limit of the gradients on intervals that shrink to it.
+    Returns `(loss, d_theta, d_phi)` of the broadcast shape (floats when all arguments are scalars). Raises `ValueError`
+    naming phi if it is not positive or min_width if it is negative. Guarantees 12 digits for the loss and 10 for the
+    gradient wherever their exact values are floats, from `phi * (upper - lower)` of 1e-300 to 1e300 (a component of the
+    gradient that crosses zero is exact relative to the two terms that cancel there), and never a warning.
 
     >>> loss, d_theta, d_phi = laplace_interval(0.0, 1.0, 800.0, 801.0)
     >>> round(loss, 9), d_theta, round(d_phi, 9)
@@ -120,8 +118,8 @@ def laplace_interval(
 def _ends(
     theta: FloatArray, phi: FloatArray, low: FloatArray, high: FloatArray
 ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray, FloatArray]:
-    """Return both ends of the interval, and their sum, as distances from the location in units of the scale; and phi
-    times each end less one (plus one): all rounded once only."""
+    """Both ends of the interval, and their sum, as distances from the location in units of the scale; and phi times
+    each end less one (plus one): all rounded once only."""
     low_product, low_error = _exact_product(low, phi)
     high_product, high_error = _exact_product(high, phi)
     near, near_error = _exact_sum(low_product, -theta)
@@ -150,7 +148,7 @@ def _laplace_interval(
 def laplace_interval_fast(
     theta: FloatArray, phi: FloatArray, low: FloatArray, high: FloatArray, width: FloatArray
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """As ``laplace_interval`` with ordinary rounding and no checks, for inner loops over moderate numbers.
+    """As `laplace_interval` with ordinary rounding and no checks, for inner loops over moderate numbers.
 
     The arguments broadcast. width: of the intervals, at least the public resolution.
     """
@@ -168,7 +166,7 @@ def laplace_interval_fast(
 def laplace_interval_arrays(
     theta: FloatArray, phi: FloatArray, low: FloatArray, high: FloatArray, width: FloatArray
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """As ``laplace_interval_fast`` without the compiler, for few calls on large arrays, which broadcast.
+    """As `laplace_interval_fast` without the compiler, for few calls on large arrays, which broadcast.
 
     The caller suppresses floating-point warnings.
     """
@@ -188,7 +186,7 @@ def _mirrored(
     shift: FloatArray,
     end_less: FloatArray,
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Evaluate in the frame where the location lies left of the middle, so that ``near`` is the nearer end."""
+    """Evaluate in the frame where the location lies left of the middle, so that `near` is the nearer end."""
     flip = shift < 0  # mirror at the location: (low, high, theta) -> (-high, -low, -theta)
     shift = np.abs(shift)
     near, far = np.where(flip, -far, near), np.where(flip, -near, far)

@@ -15,18 +15,17 @@ FloatArray = npt.NDArray[np.float64]
 def log_scores(
     sorted_x: npt.ArrayLike, edges: npt.ArrayLike, targets: npt.ArrayLike, epsilons: npt.ArrayLike
 ) -> FloatArray:
-    """Return the logs of the mean scores of the exponential mechanism on each cell of a partition.
+    """Logs of the mean scores of the exponential mechanism on each cell of a partition (Appendix B.2, `s_{t,i[j]}`).
 
-    Paper: Appendix B.2, ``s_{t,i[j]}``: the mean over cell j of ``exp(-epsilon_i * gap_i(x, o) / 2)``, where
-    ``gap_i(x, o)`` is the distance from the target to the number of records below ``o``; an exact integral.
+    A mean score is that over cell j of `exp(-epsilon_i * gap_i(x, o) / 2)`, where `gap_i(x, o)` is the distance from
+    the target to the number of records below o; an exact integral.
 
-    Parameters: ``sorted_x`` (n,) records in ascending order, n may be 0, records outside the partition count by their
-    rank; ``edges`` (d+1,) public, finite, strictly ascending; ``targets`` (m,) target ranks (``floor(q n)``, or
-    ``q n``); ``epsilons`` (m,) budgets of the m mechanisms, in nats, not negative.
+    sorted_x: (n,) records in ascending order, n may be 0, records outside the partition count by their rank. edges:
+    (d+1,) public, finite, strictly ascending. targets: (m,) target ranks (`floor(q n)`, or `q n`). epsilons: (m,)
+    budgets of the m mechanisms, in nats, not negative.
 
-    Returns (m, d) logs, each at most 0 and finite.
-
-    Raises ``ValueError`` if ``edges`` is not finite and strictly ascending, or ``epsilons`` is negative.
+    Returns (m, d) logs, each at most 0 and finite. Raises `ValueError` naming edges if they are not finite and strictly
+    ascending, or epsilons if one is negative.
 
     >>> log_scores([1.0], [0.0, 1.0, 2.0], [0], [2.0]).tolist()
     [[0.0, -1.0]]
@@ -51,17 +50,14 @@ def log_scores(
 
 
 def piecewise_constant(weights: npt.ArrayLike, log_score: npt.ArrayLike) -> tuple[float, FloatArray]:
-    """Return the epsilon-dependent loss of piecewise-constant priors on one data set, and its gradient.
+    """Epsilon-dependent loss of piecewise-constant priors on one data set, and its gradient (Appendix B.2).
 
-    Paper: Appendix B.2, ``U(W) = log sum_i 1 / <s_i, W_i>``; convex on the product of simplices.
+    It is `U(W) = log sum_i 1 / <s_i, W_i>`, convex on the product of simplices.
 
-    Parameters: ``weights`` (m, d) masses that prior i gives to the cells, positive somewhere on each row;
-    ``log_score`` (m, d) as from ``log_scores``.
-
-    Returns ``(value, gradient)``: a float, at least 0 for one quantile, and (m, d), every entry non-positive.
-
-    Guarantees: if every weight is at least ``gamma / d``, the absolute values of the gradient sum to at most
-    ``d / gamma`` (``lem:lipschitz``); no underflow however small the scores.
+    weights: (m, d) masses that prior i gives to the cells, positive somewhere on each row. log_score: (m, d) as from
+    `log_scores`. Returns `(value, gradient)`: a float, at least 0 for one quantile, and (m, d), every entry at most 0.
+    Guarantees that, if every weight is at least `gamma / d`, the absolute values of the gradient sum to at most `d /
+    gamma` (`lem:lipschitz`), and no underflow however small the scores.
 
     >>> value, gradient = piecewise_constant([[0.5, 0.5]], [[0.0, 0.0]])
     >>> float(value), gradient.tolist()
@@ -81,15 +77,13 @@ def piecewise_constant(weights: npt.ArrayLike, log_score: npt.ArrayLike) -> tupl
 
 
 def gradient_sensitivity(epsilons: npt.ArrayLike, cells: int, robustness: float) -> float:
-    """Return how far, in Euclidean norm, one record can move the gradient of ``piecewise_constant``.
+    """How far, in Euclidean norm, one record moves the gradient of `piecewise_constant` (`lem:refined-sensitivity`).
 
-    Paper: ``lem:refined-sensitivity``, in the sharper form of ``pq.bounds.lem_refined_sensitivity``, over weights that
-    are all at least ``robustness / cells``.
+    The form is the sharper one of `pq.bounds.lem_refined_sensitivity`, over weights that are all at least `robustness /
+    cells`. It holds when a record is added, removed or replaced.
 
-    Parameters: ``epsilons`` (m,) budgets of the mechanisms, not negative; ``cells`` number d of cells, at least 1;
-    ``robustness`` gamma, in (0, 1].  Holds when a record is added, removed or replaced.
-
-    Raises ``ValueError`` if an argument is outside its range.
+    epsilons: (m,) budgets of the mechanisms, not negative. cells: number d of cells, at least 1. robustness: gamma, in
+    (0, 1]. Raises `ValueError` naming the argument that is outside its range.
 
     >>> round(gradient_sensitivity([0.01], 10, 0.5), 6)
     0.070711

@@ -1,8 +1,8 @@
 """The law of an order statistic of draws from a known distribution, as a prior (Section 2.2, Appendix B.1).
 
-If the records are independent draws from F, the k-th smallest of n of them has the distribution function
-``I_{F(x)}(k, n - k + 1)``, a regularised incomplete beta function.  With F and a guess of n that are public, it says
-where a sample quantile lies and how surely.
+If the records are independent draws from F, the k-th smallest of n of them has the distribution function `I_{F(x)}(k, n
+- k + 1)`, a regularised incomplete beta function. With F and a guess of n that are public, it says where a sample
+quantile lies and how surely.
 """
 
 from __future__ import annotations

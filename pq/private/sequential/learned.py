@@ -152,11 +152,13 @@ class _CoinLearner(LinearPredictor):
 class PubProx(_CoinLearner):
     """Learns by COCOB from proxy losses: the interval of the public resolution's width around each released value.
 
-    Paper: PubProx, Section 5.3. quantiles: (m,). loc, scale: guesses of the quantiles and of their spread, numbers or
-    (m,), in the unit of the data: the first priors. resolution: public resolution of the data (the radius is half of
-    it). dimension: number of features; standardise: public constants for them. robust: prior mixed in with
-    `robust_weight`, None for none. copies: see `LaplacePredictor`. Raises `TypeError` or `ValueError` naming the
-    argument. It sees released values only, so it costs no privacy.
+    It is the PubProx of the paper (Section 5.3).
+
+    quantiles: (m,). loc, scale: guesses of the quantiles and of their spread, numbers or (m,), in the unit of the data:
+    the first priors. resolution: public resolution of the data (the radius is half of it). dimension: number of
+    features; standardise: public constants for them. robust: prior mixed in with `robust_weight`, None for none.
+    copies: see `LaplacePredictor`. Raises `TypeError` or `ValueError` naming the argument. It sees released values
+    only, so it costs no privacy.
 
     >>> predictor = PubProx([0.5], loc=0.0, scale=1.0, resolution=0.1, dimension=1)
     >>> for day in range(1000):
@@ -175,7 +177,7 @@ class PubProx(_CoinLearner):
 class NonPrivate(_CoinLearner, PrivatePredictor):
     """Learns by COCOB from the true losses: for comparison only, it protects nobody (Section 5.3, Fig. `timeplots`).
 
-    Parameters as for `PubProx`, and on_nan as for `pq.release`. Its `epsilon` is infinite, and so is that of every
+    Arguments as for `PubProx`, and on_nan as for `pq.release`. Its `epsilon` is infinite, and so is that of every
     release made with its priors.
 
     >>> NonPrivate([0.5], loc=0.0, scale=1.0, resolution=0.1, dimension=0).epsilon

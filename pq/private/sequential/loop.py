@@ -48,7 +48,7 @@ def release_sequence(
 ) -> Releases:
     """Release the same quantiles of one data set after another, with priors that a predictor learns on the way.
 
-    Paper: Section 5.3 and `thm:sequential`.
+    The setting is that of Section 5.3 and `thm:sequential`.
 
     datasets: T columns of sensitive numbers, empty ones included; iterated once. Which data sets there are, and in what
         order, must be public: leaving out those with few records would tell who was not there.

@@ -79,7 +79,7 @@ class Records:
 
 
 @dataclass(frozen=True)
-class Cells:
+class ChainCells:
     """Stretches of outputs, in increasing order, that have the same records below; those of no mass are left out.
 
     lower, upper: (c,) ends. rank: (c,) weight of the records below. log_mass: (c,) under the base. log_tilt: (k, c).
@@ -92,7 +92,7 @@ class Cells:
     log_tilt: Array
 
 
-def gather(plan: JointPlan, records: Records, spans: list[Span], marks: Array | None = None) -> Cells:
+def gather(plan: JointPlan, records: Records, spans: list[Span], marks: Array | None = None) -> ChainCells:
     """All cells with ranks in one of the spans, cut at the plan's cuts and at further marks."""
     cuts = plan.cuts if marks is None else np.union1d(plan.cuts, marks)
     pieces = [_piece(records, cuts, *stretch) for stretch in _merged([records.cells_of(span) for span in spans])]
@@ -100,7 +100,7 @@ def gather(plan: JointPlan, records: Records, spans: list[Span], marks: Array | 
     log_mass = plan.base.log_mass(lower, upper)
     kept = log_mass > -np.inf
     bins = np.searchsorted(plan.cuts, lower[kept], side="right")
-    return Cells(lower[kept], upper[kept], rank[kept], log_mass[kept], plan.log_tilts[:, bins])
+    return ChainCells(lower[kept], upper[kept], rank[kept], log_mass[kept], plan.log_tilts[:, bins])
 
 
 def _merged(stretches: list[tuple[int, int]]) -> list[tuple[int, int]]:
@@ -144,7 +144,7 @@ class CellChain:
 
 
 def forward(
-    plan: JointPlan, cells: Cells, total: float, n: float, allowed: Bools, reach: float = math.inf
+    plan: JointPlan, cells: ChainCells, total: float, n: float, allowed: Bools, reach: float = math.inf
 ) -> CellChain:
     """Sum over all allowed ways to place the outputs, from the first to the last."""
     k, rate = plan.size, plan.rate
@@ -159,7 +159,7 @@ def forward(
     return CellChain(total, n, allowed, reach, enter, upto, log_weight)
 
 
-def group_terms(plan: JointPlan, cells: Cells, chain: CellChain, j: int, where: slice) -> Array:
+def group_terms(plan: JointPlan, cells: ChainCells, chain: CellChain, j: int, where: slice) -> Array:
     """Log weights (j + 1, c) by the first output i of the group in a cell that ends with output j."""
     terms = np.full((j + 1, len(cells.rank[where])), -np.inf)
     weight = np.zeros(terms.shape[1])
@@ -221,7 +221,7 @@ def choose(log_weights: Array, uniform: float) -> int:
     return min(int(np.searchsorted(running, uniform * running[-1], side="right")), last)
 
 
-def backward(plan: JointPlan, cells: Cells, chain: CellChain, uniforms: Array) -> Array:
+def backward(plan: JointPlan, cells: ChainCells, chain: CellChain, uniforms: Array) -> Array:
     """Outputs (k,) drawn in proportion to their weights, from the last group to the first.
 
     uniforms: (3, k) for the cell and the size of the group that ends with each output, and for the places.

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from pq.core.grid import LATTICE_END, from_units, to_units
 from pq.core.scores import log_sum
 from pq.private.columns.door import Array
-from pq.private.mechanisms.joint.chain import EVERYWHERE, Bools, Cells, Records, forward, gather
+from pq.private.mechanisms.joint.chain import EVERYWHERE, Bools, ChainCells, Records, forward, gather
 from pq.private.mechanisms.joint.plan import JointPlan
 from pq.private.mechanisms.joint.score import best_score, log_score_sum, score_at
 from pq.private.mechanisms.joint.windows import counts_between, nearest_total
@@ -89,7 +89,7 @@ def log_normaliser(plan: JointPlan, records: Records) -> float:
     return _log_sum_of(plan, records, cells, np.ones((plan.size, len(cells.rank)), dtype=bool), None)
 
 
-def _log_sum_of(plan: JointPlan, records: Records, cells: Cells, allowed: Bools, total: float | None) -> float:
+def _log_sum_of(plan: JointPlan, records: Records, cells: ChainCells, allowed: Bools, total: float | None) -> float:
     n = records.n
     if plan.total == "best":
         return _log_best_sum(plan, cells, n, allowed)
@@ -116,7 +116,7 @@ def log_sum_over_totals(plan: JointPlan, n: float, log_weight: Callable[[float],
     raise AssertionError
 
 
-def _log_best_sum(plan: JointPlan, cells: Cells, n: float, allowed: Bools) -> float:
+def _log_best_sum(plan: JointPlan, cells: ChainCells, n: float, allowed: Bools) -> float:
     """Sum over all ways to place outputs in cells."""
     used = np.flatnonzero(allowed.any(axis=0))
     terms = [-math.inf]
@@ -128,7 +128,7 @@ def _log_best_sum(plan: JointPlan, cells: Cells, n: float, allowed: Bools) -> fl
     return log_sum(np.array(terms))
 
 
-def _log_weights_of_ways(plan: JointPlan, cells: Cells, n: float, at: npt.NDArray[np.int64]) -> Array:
+def _log_weights_of_ways(plan: JointPlan, cells: ChainCells, n: float, at: npt.NDArray[np.int64]) -> Array:
     """Log weights (w,) of ways (w, k) to place outputs in cells."""
     counts = np.diff(cells.rank[at], axis=1, prepend=0.0, append=n)
     out = -plan.rate * best_score(plan, counts)

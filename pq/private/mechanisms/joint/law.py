@@ -54,7 +54,7 @@ import numpy.typing as npt
 from pq.core.grid import from_units, to_units
 from pq.core.scores import log_sum
 from pq.private.columns.door import LARGEST, Array
-from pq.private.mechanisms.joint.chain import Cells, Records, backward, choose, gather
+from pq.private.mechanisms.joint.chain import ChainCells, Records, backward, choose, gather
 from pq.private.mechanisms.joint.plan import JointPlan
 from pq.private.mechanisms.joint.score import best_score, log_score_sum
 from pq.private.mechanisms.joint.shells import Shells, draw_from_rest, shells_beyond
@@ -82,7 +82,7 @@ class Part:
     totals: Array
     numbers: Ints
     log_weights: Array
-    cells: Cells
+    cells: ChainCells
     window: float
     skipped: Skipped
     shells: Shells

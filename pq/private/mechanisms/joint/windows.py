@@ -14,7 +14,7 @@ import math
 import numpy as np
 
 from pq.private.columns.door import Array
-from pq.private.mechanisms.joint.chain import CellChain, Cells, Records, Span, forward
+from pq.private.mechanisms.joint.chain import CellChain, ChainCells, Records, Span, forward
 from pq.private.mechanisms.joint.plan import JointPlan
 
 
@@ -44,7 +44,7 @@ def wide_windows(plan: JointPlan, n: float, reach: float) -> list[Span]:
     return list(zip((n * plan.levels - half).tolist(), (n * plan.levels + half).tolist(), strict=True))
 
 
-def chain_within(plan: JointPlan, cells: Cells, n: float, total: float, reach: float) -> CellChain:
+def chain_within(plan: JointPlan, cells: ChainCells, n: float, total: float, reach: float) -> CellChain:
     """The chain of all ways that stay inside the windows of a reach."""
     low, high = np.array(windows(plan, n, total, reach)).T
     allowed = (cells.rank >= low[:, None]) & (cells.rank <= high[:, None])
