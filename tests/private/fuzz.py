@@ -29,6 +29,7 @@ import pyarrow as pa
 from tqdm import tqdm
 
 import pq
+from pq.core.kind import kind_named
 from pq.core.priors import Prior
 from pq.private.columns.files import TextFormat
 from pq.private.columns.frames import records_of
@@ -135,6 +136,7 @@ def some_arguments(rng: np.random.Generator, scale: float, wild: bool) -> dict[s
                 8, p=[0.4, 0.2, 0.08, 0.1, 0.06, 0.08, 0.05, 0.03] if wild else [0.5, 0.2, 0.1, 0.1, 0, 0.1, 0, 0]
             )
         ],
+        "mechanism": "tree",
         "adjacency": str(rng.choice(["add-remove", "replace"])),
         "calibration": str(rng.choice(["sharp", "paper"])),
         "adaptation": str(rng.choice(["conditional", "edge"])),
@@ -234,8 +236,13 @@ SHARES = SHARES / SHARES.sum()
 # --- questions --------------------------------------------------------------------------------------------------------
 
 
+def numbers_of(result: pq.Release) -> Any:
+    """The values as numbers, whatever kind they are of."""
+    return kind_named(result.kind).to_numbers(result.values)
+
+
 def check_values(result: pq.Release, arguments: dict[str, Any]) -> None:
-    values, quantiles = result.values, np.array([float(q) for q in arguments["quantiles"]])
+    values, quantiles = numbers_of(result), np.array([float(q) for q in arguments["quantiles"]])
     assert values.shape == quantiles.shape and values.dtype == np.float64, "shape"
     assert np.isfinite(values).all(), "finite"
     order = np.argsort(quantiles, kind="stable")
@@ -248,8 +255,8 @@ def check_values(result: pq.Release, arguments: dict[str, Any]) -> None:
 
 
 def public_facts(result: pq.Release) -> str:
-    """All that a release says but its values; the same for all data."""
-    facts = result.to_dict()
+    """All that a release says but its values; the same for all data of one declared type."""
+    facts = {name: fact for name, fact in result.to_dict().items() if name not in ("kind", "texts")}
     facts["values"] = len(facts["values"])
     return json.dumps(facts) + str(result.plan) + repr(sorted(vars(result)))
 
@@ -295,15 +302,14 @@ def check_neighbours(items: list[Any], arguments: dict[str, Any], rng: np.random
 
 def check_evaluation(x: Any, result: pq.Release, arguments: dict[str, Any]) -> None:
     quantiles = arguments["quantiles"]
-    gaps = pq.gap(x, quantiles, result.values)
-    assert (
-        gaps.shape == result.values.shape and (gaps >= 0).all() and pq.max_gap(x, quantiles, result.values) == max(gaps)
-    )
+    values = numbers_of(result)
+    gaps = pq.gap(x, quantiles, values)
+    assert gaps.shape == values.shape and (gaps >= 0).all() and pq.max_gap(x, quantiles, values) == max(gaps)
     assert not math.isnan(pq.log_psi(x, quantiles[0], result.priors[0]))
     assert not math.isnan(pq.log_psi_harmonic(x, quantiles, list(result.priors)))
     if not math.isinf(result.epsilon):
         rest = {name: value for name, value in arguments.items() if name != "quantiles"}
-        assert not math.isnan(pq.log_density(x, result.values, quantiles, **rest)), "density"
+        assert not math.isnan(pq.log_density(x, values, quantiles, **rest)), "density"
 
 
 def check_sequence(columns: list[Any], rng: np.random.Generator) -> None:

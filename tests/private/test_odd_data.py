@@ -82,7 +82,7 @@ def test_odd_columns_have_a_law(name: str) -> None:
     """With an infinite budget and infinite records the best cell, beyond the largest float, holds no float."""
     for way in (way for way in WAYS if way.get("epsilon") != math.inf):
         keywords = {"epsilon": 1, "priors": pq.Cauchy(0, 10), **way}
-        value = pq.log_density(ODD[name], release(ODD[name], **way), QS, **keywords)
+        value = pq.log_density(ODD[name], release(ODD[name], **way), QS, mechanism="tree", **keywords)
         assert not math.isnan(value) and value > -math.inf
 
 
@@ -318,8 +318,8 @@ def test_a_prior_with_no_mass_between_the_parents_gives_the_nearest_end() -> Non
         v = pq.release(x, QS, epsilon=1, priors=priors, rng=0).values
         assert 0 <= v[1] <= 1 and v[0] == v[1] and v[1] <= v[2] <= 1
         keywords = {"epsilon": 1, "priors": priors}
-        assert math.isfinite(pq.log_density(x, v, QS, **keywords))
-        assert pq.log_density(x, [v[1] - 0.1, v[1], v[2]], QS, **keywords) == -math.inf
+        assert math.isfinite(pq.log_density(x, v, QS, mechanism="tree", **keywords))
+        assert pq.log_density(x, [v[1] - 0.1, v[1], v[2]], QS, mechanism="tree", **keywords) == -math.inf
 
 
 @pytest.mark.parametrize("junk", ["?", None, [1.0], (2.0,), b"\xff", 1j, np.timedelta64(1, "D"), pd.NaT, object()])
@@ -398,7 +398,7 @@ def test_the_law_holds_at_the_end_of_the_lattice() -> None:
 
 def test_outputs_in_the_wrong_order_have_no_density() -> None:
     qs = np.arange(1, 8) / 8
-    for way in ({}, {"adaptation": "edge"}, {"grid": 1}, {"arity": 3}):
+    for way in ({}, {"adaptation": "edge"}, {"grid": 1, "arity": 2}, {"arity": 3}):
         assert (
             pq.log_density([1.0, 2.0], [9, 8, 7, 6, 5, 4, 3], qs, epsilon=1, priors=pq.Cauchy(0, 1), **way) == -math.inf
         )
@@ -406,8 +406,10 @@ def test_outputs_in_the_wrong_order_have_no_density() -> None:
 
 def test_a_value_a_rounding_off_the_grid_means_its_multiple() -> None:
     keywords = {"epsilon": 1, "priors": pq.Cauchy(0, 1), "grid": 0.1}
-    assert pq.log_density([], [3 * 0.1], [0.5], **keywords) == pq.log_density([], [0.3], [0.5], **keywords)
-    assert pq.log_density([], [0.35], [0.5], **keywords) == -math.inf
+    assert pq.log_density([], [3 * 0.1], [0.5], mechanism="tree", **keywords) == pq.log_density(
+        [], [0.3], [0.5], mechanism="tree", **keywords
+    )
+    assert pq.log_density([], [0.35], [0.5], mechanism="tree", **keywords) == -math.inf
 
 
 @pytest.mark.parametrize(
