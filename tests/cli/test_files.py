@@ -60,9 +60,9 @@ def test_the_name_of_a_file_tells_its_compression(tmp_path: Path) -> None:
 TIMES = {
     "date": (b"x\n2026-03-01\n" * 1 + b"2026-03-01\n" * 9, ["uniform(2026-01-01, 2027-01-01)", "P1D"], "2026-03-01"),
     "timestamp": (b"x\n" + b"2026-03-01T12:30:00+01:00\n" * 9, ["uniform('2026-01-01', 2027-01-01T00:00)", "PT1M"],
-                  "2026-03-01T11:30:00.000000"),
+                  "2026-03-01T11:30:00"),
     "time": (b"x\n" + b"12:30\n" * 9, ["uniform(00:00, 23:59:59)", "60"], "12:30:00"),
-    "duration": (b"x\n" + b"PT90M\n" * 9, ["uniform(PT0M, P1D)", "PT1M"], "5400000000 microseconds"),
+    "duration": (b"x\n" + b"PT90M\n" * 9, ["uniform(PT0M, P1D)", "PT1M"], "1:30:00"),
 }  # fmt: skip
 
 
@@ -77,7 +77,7 @@ def test_dates_and_times_come_back_as_they_came(kind: str, tmp_path: Path) -> No
     assert f"     0.5  {wanted}\n" in answer.stdout
     assert "a cell counts as a" in answer.stdout
     facts = json.loads(pq_command("release", *arguments, "--json").stdout)
-    assert facts["values"] == [wanted] and facts["kind"] == kind and facts["cells"].startswith("a cell counts")
+    assert facts["texts"] == [wanted] and facts["kind"] == kind and facts["cells"].startswith("a cell counts")
 
 
 def test_a_release_prints_the_rule_and_not_how_many_cells_it_did_not_read(tmp_path: Path) -> None:

@@ -61,7 +61,7 @@ def test_the_lock_of_peers_agrees_with_the_projects() -> None:
     theirs = {(pin.name, str(pin.marker)): version_of(pin) for pin in locked(text)}
     assert {"opendp", "diffprivlib", "python-dp"} <= {name for name, _ in theirs}
     shared = own.keys() & theirs.keys()
-    assert len(shared) > 50
+    assert len(shared) > 10
     assert {key: theirs[key] for key in shared} == {key: own[key] for key in shared}
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from pq.core.priors.base import Prior
 from pq.core.priors.kernel import Kernel, Row, inside, moderate
 from pq.core.priors.location_scale import LocationScale, location_scale_quantile
-from pq.core.priors.numerics import LOG_2, LOG_PI, Array, Masks, log_ratio, numbers_only, ratio
+from pq.core.priors.numerics import LARGEST, LOG_2, LOG_PI, Array, Masks, log_ratio, numbers_only, ratio
 
 
 def cauchy_log_mass(lower: Array, upper: Array, loc: float, scale: float, folded: bool = False) -> Array:
@@ -93,7 +93,7 @@ def cauchy_inverse(
     total = np.where(np.isfinite(product), np.arctan2(w, product), tail - beyond)
     half = x + np.hypot(1.0, x)
     reach = np.minimum(y, half)
-    span = np.where(y < half, width, scale * np.hypot(1.0, x))
+    span = np.where(y < half, width, np.minimum(scale * np.hypot(1.0, x), LARGEST))
     tangent = np.where(y < half, w / product, 1.0 / half)
     share = np.where(total < 1e-9, u, np.minimum(np.tan(u * total) / tangent, 1.0))
     rest = np.where(total < 1e-9, v, 1.0 - share)

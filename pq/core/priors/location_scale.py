@@ -22,7 +22,7 @@ def location_scale_quantile(
     inverse: Inverse, lower: Array, upper: Array, u: Array, v: Array, loc: float, scale: float
 ) -> Array:
     """Inverse of a symmetric law restricted to (lower, upper], at share u = 1 - v of the interval's mass."""
-    ends = np.concatenate([np.abs(lower), np.abs(upper), [abs(loc), scale]])
+    ends = np.concatenate([np.abs(lower), np.abs(upper), [abs(loc)]])
     if (np.isfinite(ends) & (ends > 4e307)).any():  # differences could overflow
         return 4.0 * location_scale_quantile(inverse, 0.25 * lower, 0.25 * upper, u, v, 0.25 * loc, 0.25 * scale)
     left, right = lower - loc, upper - loc
