@@ -53,6 +53,7 @@ PLACE_NATS, WIDTH_NATS = 2.0 * (NATS + 5.0), 40.0  # for a median, which nothing
 MOST_PLACE, MOST_WIDTH, MOST_FIRST = 0.3, 0.2, 0.2  # shares of the budget
 LEAST_SHARE, MOST_SHARE = 0.1, 0.4  # the same for cuts
 SHARE_STEP = 1000  # budgets of looks are whole thousandths
+LEAST_BUDGET = Fraction(1, 2**32)  # below, no noise of counts is drawn
 FEWEST_CUTS, MOST_CUTS = 2, {"cuts": 5, "refined": 3}
 FIRST_CELLS, FIRST_NATS = 20, 80.0  # of the first, coarse distribution function
 # Cells for each unit of the signal, which is epsilon times the root of the number of records.
@@ -74,6 +75,8 @@ class Cells(Mechanism, name="cells"):
         number: int | None = None,
     ) -> None:
         super().__init__(request)
+        if request.budget < LEAST_BUDGET:
+            raise ValueError(f"epsilon must be at least {float(LEAST_BUDGET):.0e} for each record of cells")
         self.plan = plan_cells(
             request,
             where=usual_where(request) if where is None else where,

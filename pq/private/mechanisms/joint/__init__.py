@@ -27,6 +27,7 @@ from pq.private.randomness import Source
 
 CHAIN = Engine("pq.private.mechanisms.joint.machine", "walk_joint")
 FORMULA_SECONDS = 1e-2  # about what one output takes the formulas
+LEAST_BUDGET = Fraction(1, 2**200)  # below, rates and totals leave the floats
 MOST_SIZE = 1e9  # records that a guess counts for
 
 
@@ -37,13 +38,15 @@ class Joint(Mechanism, name="joint"):
         super().__init__(request)
         if not isinstance(request.budget, Fraction):
             raise ValueError("epsilon must be finite for a joint release")
+        if request.budget < LEAST_BUDGET:
+            raise ValueError(f"epsilon must be at least {float(LEAST_BUDGET):.0e} for each record of a joint release")
         self.levels = drawn_levels(request)
         self.joint = JointPlan.of(
             self.levels,
             epsilon=request.budget,
             priors=priors_near(self.levels, request),
             adjacency=request.adjacency,  # type: ignore[arg-type]
-            total=usual_total(len(self.levels)),
+            total=usual_total(len(self.levels)) if request.assume_smooth else "drawn",  # ties make the best one slow
             grid=request.step,
             size_guess=None if request.size_guess is None else math.ceil(min(request.size_guess, MOST_SIZE)),
         )
