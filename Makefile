@@ -33,7 +33,7 @@ help: ## list the targets (default)
 system: ## install a browser for the tests that look at pages, where root and apt are there
 	@if command -v chromium >/dev/null && command -v chromedriver >/dev/null; then echo "A browser is there"; \
 	elif [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
-	  { apt-get update -qq && apt-get install -y -qq chromium chromium-driver; } || \
+	  { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq chromium chromium-driver; } || \
 	    echo "make: NO BROWSER: apt-get failed; tests that look at pages are LEFT OUT" >&2; \
 	else echo "make: NO BROWSER: install chromium and chromedriver; tests that look at pages are LEFT OUT" >&2; fi
 
