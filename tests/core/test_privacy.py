@@ -61,8 +61,11 @@ def losses(pairs: int, adjacency: str, grid: float | None, keywords: dict[str, o
             "grid": grid,
             **keywords,
         }
-        o = pq.release(x, qs, rng=rng, **arguments).values
-        found.append(abs(pq.privacy_loss(x, neighbour(x, adjacency, rng), o, qs, **arguments)) / epsilon)
+        o = pq.release(x, qs, rng=rng, **({"mechanism": "tree"} | arguments)).values
+        found.append(
+            abs(pq.privacy_loss(x, neighbour(x, adjacency, rng), o, qs, **({"mechanism": "tree"} | arguments)))
+            / epsilon
+        )
     return np.array(found)
 
 
@@ -93,7 +96,7 @@ def test_some_ratio_comes_near_epsilon(keywords: dict[str, object]) -> None:
         q = float(rng.choice([0.05, 0.25, 0.5, 0.75, 0.95]))
         for o in (0.7, 1.0002, 1.4, 1.8, 2.0002, 2.3, 2.9):
             arguments = {"epsilon": 1, "priors": prior, **keywords}
-            best = max(best, abs(pq.privacy_loss(x, y, [o], [q], **arguments)))
+            best = max(best, abs(pq.privacy_loss(x, y, [o], [q], **({"mechanism": "tree"} | arguments))))
     assert 0.9 < best <= 1 + 1e-9
 
 
@@ -103,8 +106,10 @@ def test_replacing_a_record_costs_more_than_adding_one() -> None:
     x, y = [0.49999, 0.50001, 0.999998, 0.999999], [0.49999, 0.50010, 0.999998, 0.999999]
     o, qs = [0.5, 0.50005, 0.9999985], [0.25, 0.5, 0.75]
     arguments = {"epsilon": 1, "priors": pq.Uniform(0, 1), "calibration": "paper"}
-    assert abs(pq.privacy_loss(x, y, o, qs, adjacency="add-remove", **arguments)) == pytest.approx(1.25, abs=0.01)
-    assert abs(pq.privacy_loss(x, y, o, qs, adjacency="replace", **arguments)) <= 1
+    assert abs(
+        pq.privacy_loss(x, y, o, qs, adjacency="add-remove", **({"mechanism": "tree"} | arguments))
+    ) == pytest.approx(1.25, abs=0.01)
+    assert abs(pq.privacy_loss(x, y, o, qs, adjacency="replace", **({"mechanism": "tree"} | arguments))) <= 1
 
 
 def whole_data_loss(x: list[float], y: list[float], o: tuple[float, float, float], epsilon: float) -> float:
@@ -137,7 +142,7 @@ def test_measuring_the_gap_over_all_data_breaks_the_promise() -> None:
     o = (-9.99998002, -9.998002, -9.8002)
     assert whole_data_loss(x, x[1:], o, 1.0) > 1.45
     arguments = {"epsilon": 1, "priors": pq.Uniform(-10, 10), "calibration": "paper"}
-    assert abs(pq.privacy_loss(x, x[1:], list(o), [0.25, 0.5, 0.75], **arguments)) <= 1
+    assert abs(pq.privacy_loss(x, x[1:], list(o), [0.25, 0.5, 0.75], **({"mechanism": "tree"} | arguments))) <= 1
 
 
 @pytest.mark.parametrize("far", [1e4, 1e8, 1e9, 1e15])
@@ -151,7 +156,7 @@ def test_a_prior_that_is_hopelessly_far_from_a_node(
     for record in (2.406302482876343e-08, 1e-9, 5e-8):
         y = [*x, record]
         for o in (record, record + 1e-9, 1e-9, 0.0):
-            loss = pq.privacy_loss(x, y, [0.0, o], [0.5, 0.75], **rest)
+            loss = pq.privacy_loss(x, y, [0.0, o], [0.5, 0.75], **({"mechanism": "tree"} | rest))
             assert math.isnan(loss) or abs(loss) <= 0.1 + 1e-8
         one, two = (pq.simulate(z, [0.5, 0.75], trials=300, rng=1, **rest)[:, 1] for z in (x, y))
         assert abs(np.mean(one > record) - np.mean(two > record)) < 0.25  # five standard errors of 300 runs, each way
@@ -176,7 +181,7 @@ def worst(
 
         @cache
         def log_density(x: tuple[float, ...], o: tuple[float, ...]) -> float:
-            return pq.log_density(x, o, quantiles, **keywords)
+            return pq.log_density(x, o, quantiles, **({"mechanism": "tree"} | keywords))
 
         for x in itertools.chain.from_iterable(itertools.combinations_with_replacement(values, n) for n in (1, 2, 3)):
             ys = {tuple(sorted([*x[:k], *x[k + 1 :]])) for k in range(len(x))}
@@ -240,7 +245,9 @@ def test_only_half_of_a_tied_record_may_go_either_way(
     found = []
     for weights in ([1e-9, 1, 1e-9, 1, 1e-9], [1, 1e-9, 1e-9, 1e-9, 1], [1, 1e-9, 1, 1e-9, 1]):
         prior = pq.PiecewiseConstant([0.25, 0.75, 1.25, 1.75, 2.25, 2.75], weights)
-        found.append(abs(pq.privacy_loss(x, y, o, [0.25, 0.5, 0.75], epsilon=1, priors=prior, grid=0.5)))
+        found.append(
+            abs(pq.privacy_loss(x, y, o, [0.25, 0.5, 0.75], mechanism="tree", epsilon=1, priors=prior, grid=0.5))
+        )
     assert max(found) <= most + 1e-9
     assert share == 0.0 or max(found) > most - 1e-6
 
