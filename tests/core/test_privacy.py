@@ -152,7 +152,7 @@ def test_a_prior_that_is_hopelessly_far_from_a_node(
 ) -> None:
     """Its log masses there have no digits left to tell cells apart; they must not tell records apart either."""
     x = [-7.353510077918533e-09, -4.6003856748366615e-09, -1.0174199968962231e-10, 6.407336292868872e-08]
-    rest = {"epsilon": 0.1, "priors": [pq.Uniform(-1e-8, 1e-8), family(-far, 1.0)]}
+    rest = {"mechanism": "tree", "epsilon": 0.1, "priors": [pq.Uniform(-1e-8, 1e-8), family(-far, 1.0)]}
     for record in (2.406302482876343e-08, 1e-9, 5e-8):
         y = [*x, record]
         for o in (record, record + 1e-9, 1e-9, 0.0):
@@ -176,7 +176,14 @@ def worst(
             mutate(patch)
         values, best = [0.5, 1.0, 1.5, 2.0, 2.5], 0.0
         prior = pq.PiecewiseConstant([0.0, 0.9, 1.1, 1.9, 2.1, 3.0], [1e-6, 1, 1e-6, 1, 1e-6])
-        keywords = {"epsilon": 1, "priors": prior, "adjacency": adjacency, "calibration": calibration, "grid": grid}
+        keywords = {
+            "mechanism": "tree",
+            "epsilon": 1,
+            "priors": prior,
+            "adjacency": adjacency,
+            "calibration": calibration,
+            "grid": grid,
+        }
         outputs = [0.75, 1.0, 1.75, 2.0, 2.25] if grid is None else [0.5, 1.0, 1.5, 2.0, 2.5]
 
         @cache
