@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import itertools
 import math
+import subprocess
+import sys
 
 import mpmath
 import numpy as np
@@ -183,6 +185,15 @@ def test_the_step_sizes_as_printed_do_depend_on_the_unit():
 
     assert location(60.0, "corrected") == pytest.approx(location(1.0, "corrected"), rel=1e-6)
     assert abs(location(60.0, "paper") - location(1.0, "paper")) > 1.0
+
+
+def test_a_fit_does_not_load_the_compiler():
+    """It would take longer than the fit, where no machine code is kept."""
+    fit = "pq.fit_public(range(100), [0.5], sample_size=10, loc=0, scale=9, min_width=1, rng=np.random.default_rng(0))"
+    nothing_kept = "from pq.core.machine.engine import Engine; Engine._traces = lambda self: iter(())"
+    code = f"import sys; import numpy as np; import pq; {nothing_kept}; {fit}; print('numba' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "False\n"
 
 
 def test_ties_and_odd_public_data():

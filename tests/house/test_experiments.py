@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import random
 import statistics
+import sys
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Any
@@ -169,6 +170,13 @@ def test_progress_changes_nothing_and_leaves_logs_alone(capsys: pytest.CaptureFi
     assert shown.err == "" and shown.out == ""  # a bar is for a terminal: a log file gets none
     run_small(SMALL[:3])
     assert capsys.readouterr().err == ""
+
+
+def test_progress_is_shown_on_a_terminal(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    static.run(SMALL[:3], n=60, seed=3, progress=True)
+    shown = capsys.readouterr()
+    assert "3/3" in shown.err and shown.out == ""
 
 
 def test_even_quantiles_are_exact() -> None:
