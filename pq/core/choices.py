@@ -7,14 +7,12 @@ from typing import Literal, get_args
 Adjacency = Literal["add-remove", "replace"]
 Calibration = Literal["paper", "sharp"]
 Adaptation = Literal["conditional", "edge"]
-MechanismName = Literal["auto", "tree"]
 OnNan = Literal["drop", "lowest", "highest"]
 
 
 def check_choice(value: object, allowed: object, name: str) -> None:
     """Raise `ValueError` naming the argument unless `value` is one of a `Literal`'s members."""
-    if value not in get_args(allowed):
-        raise ValueError(f"{name} must be one of {', '.join(map(repr, get_args(allowed)))}, got {value!r}")
+    check_name(value, get_args(allowed), name)
 
 
 def check_name(value: object, allowed: object, name: str) -> None:

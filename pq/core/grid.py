@@ -11,6 +11,7 @@ from pq.core.exact import decimal_fraction
 from pq.core.priors import Prior
 
 SMALLEST_STEP = Fraction(1, 10**200)
+OFF_GRID = 1e-6  # of a step: how far a value may be off a multiple that it means
 LATTICE_END = 2.0**51  # multiples beyond count as this one: further out, the middles between multiples are no floats
 
 

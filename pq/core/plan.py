@@ -251,11 +251,17 @@ def plan(
     """
     check_choice(adjacency, Adjacency, "adjacency")
     check_choice(calibration, Calibration, "calibration")
+    power = power_fraction(budget_power)
+    branches = whole_number(arity, "arity", least=2)
+    return plan_for(quantile_fractions(quantiles), budget_fraction(epsilon), adjacency, calibration, branches, power)
+
+
+def power_fraction(budget_power: Any) -> Fraction:
+    """A power by which budgets fall over the levels, exact; raises naming budget_power."""
     power = decimal_fraction(budget_power, "budget_power")
     if not 0 <= power <= LARGEST_POWER:
         raise ValueError(f"budget_power must lie between 0 and {LARGEST_POWER}, got {budget_power}")
-    branches = whole_number(arity, "arity", least=2)
-    return plan_for(quantile_fractions(quantiles), budget_fraction(epsilon), adjacency, calibration, branches, power)
+    return power
 
 
 @lru_cache(maxsize=256)

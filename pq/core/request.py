@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from pq.core.choices import Adaptation, Adjacency, Calibration, OnNan, check_choice
-from pq.core.exact import budget_fraction, decimal_fraction, quantile_fractions, whole_number
+from pq.core.exact import budget_fraction, quantile_fractions, whole_number
 from pq.core.grid import grid_step
-from pq.core.plan import LARGEST_POWER
+from pq.core.plan import power_fraction
 from pq.core.priors import Prior
 
 TREE_DEFAULTS = {"calibration": "sharp", "adaptation": "conditional", "arity": 2, "budget_power": 0}
@@ -116,10 +116,7 @@ class Request:
 def _tree_options(calibration: Any, adaptation: Any, arity: Any, budget_power: Any) -> TreeOptions:
     check_choice(calibration, Calibration, "calibration")
     check_choice(adaptation, Adaptation, "adaptation")
-    power = decimal_fraction(budget_power, "budget_power")
-    if not 0 <= power <= LARGEST_POWER:
-        raise ValueError(f"budget_power must lie between 0 and {LARGEST_POWER}, got {budget_power}")
-    return TreeOptions(calibration, adaptation, whole_number(arity, "arity", least=2), power)
+    return TreeOptions(calibration, adaptation, whole_number(arity, "arity", least=2), power_fraction(budget_power))
 
 
 def _size(value: Any) -> float | None:

@@ -98,9 +98,7 @@ class Release:
             raise ValueError(f"version must be {VERSION}, got {facts.get('version')!r}")
         try:
             priors = tuple(Prior.from_dict(prior) for prior in facts["priors"])
-            options: dict[str, Any] = {
-                name: facts[name] for name in ("arity", "budget_power", "public_total") if name in facts
-            }
+            options: dict[str, Any] = {name: facts[name] for name in PLAN_FACTS if name in facts}
             if options:
                 options |= {"calibration": facts["calibration"], "adaptation": facts["adaptation"]}
             maker = prepare(

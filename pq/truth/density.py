@@ -14,7 +14,7 @@ from pq.core.exact import Number
 from pq.core.kind import NUMBER, Kind
 from pq.private.columns.frames import kind_of, records_of
 from pq.private.mechanisms import Mechanism, Outcome
-from pq.private.mechanisms.tree import Parts
+from pq.private.mechanisms.protocol import LogParts
 from pq.private.prepare import prepare
 
 
@@ -94,7 +94,7 @@ def privacy_loss(x: Any, neighbour: Any, outcome: Any, quantiles: Any, **keyword
     return difference_of(*(_log_parts(maker, data, drawn) for data in (x, neighbour)))
 
 
-def difference_of(one: Parts, other: Parts) -> float:
+def difference_of(one: LogParts, other: LogParts) -> float:
     """How much larger the first of two log densities is; 0 if both outputs are impossible."""
     return 0.0 if one[1] == other[1] == -math.inf else one[1] - other[1] - float(one[0] - other[0])
 
@@ -118,7 +118,7 @@ def outcome_of(maker: Mechanism, outcome: Any, kind: Kind) -> Outcome | None:
     return Outcome(distinct, None if total is None else int(total), tuple(drawn.items()))
 
 
-def _log_parts(maker: Mechanism, x: Any, outcome: Outcome | None) -> tuple[Fraction, float]:
+def _log_parts(maker: Mechanism, x: Any, outcome: Outcome | None) -> LogParts:
     if outcome is None:
         return Fraction(0), -math.inf
     with np.errstate(all="ignore"):

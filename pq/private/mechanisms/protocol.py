@@ -18,6 +18,8 @@ from pq.private.columns.cells import Lattice, Points
 from pq.private.columns.door import Array
 from pq.private.randomness import Source
 
+LogParts = tuple[Fraction, float]  # see `Mechanism.log_parts`
+
 MECHANISMS: dict[str, type[Mechanism]] = {}
 
 
@@ -74,11 +76,11 @@ class Mechanism(ABC):
         return np.array(rows).reshape(trials, len(self.request.distinct))
 
     @abstractmethod
-    def log_parts(self, column: Points | Lattice, outcome: Outcome) -> tuple[Fraction, float]:
+    def log_parts(self, column: Points | Lattice, outcome: Outcome) -> LogParts:
         """Exact log density of an outcome as minus an exact number of nats plus a float, so that differences of large
         ones keep their digits."""
 
     @property
     @abstractmethod
     def rho(self) -> Fraction | float:
-        """The least rho known for which a release is rho-zCDP, for one record."""
+        """The least rho known for which a release is rho-zCDP, for a person with all records that one may own."""

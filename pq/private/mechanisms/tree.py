@@ -20,6 +20,8 @@ from functools import cached_property
 
 import numpy as np
 
+from pq.core.budget.composition import plan_zcdp
+from pq.core.grid import OFF_GRID
 from pq.core.plan import Plan, plan_for
 from pq.core.request import Request
 from pq.core.scores import Target, log_sum
@@ -29,11 +31,10 @@ from pq.private.columns.door import Array
 from pq.private.fast import lanes
 from pq.private.fast.encode import Tables, encode, is_moderate
 from pq.private.mechanisms.independent import Law
-from pq.private.mechanisms.protocol import Mechanism, Outcome
+from pq.private.mechanisms.protocol import LogParts, Mechanism, Outcome
 from pq.private.randomness import Source
 
 Interval = tuple[float, float, int, int]  # low, high, and the parts of each record at low and at high that it holds
-Parts = tuple[Fraction, float]  # see `Mechanism.log_parts`
 
 
 class Tree(Mechanism, name="tree"):
@@ -66,9 +67,7 @@ class Tree(Mechanism, name="tree"):
     def rho(self) -> Fraction | float:
         if not isinstance(self.plan.epsilon, Fraction):
             return math.inf
-        squares = [Fraction(share.epsilon) ** 2 for share in self.plan.mechanisms]
-        paths = [sum(squares[i] for node in path for i in node.indices) for path in self.plan.paths()]
-        return Fraction(max(paths)) / 8 * self.request.max_contributions**2
+        return plan_zcdp(self.plan) * self.request.max_contributions**2
 
     def draw(self, column: Points | Lattice, source: Source) -> Outcome:
         return Outcome(self.simulate(column, source, 1)[0])
@@ -142,14 +141,14 @@ class Tree(Mechanism, name="tree"):
             return Target.of(relative, n, self.plan.calibration)
         return Target.of(relative, n, "shifted", total)  # the only level: a record is one part
 
-    def log_parts(self, column: Points | Lattice, outcome: Outcome) -> Parts:
+    def log_parts(self, column: Points | Lattice, outcome: Outcome) -> LogParts:
         outputs = [column.output(value) for value in outcome.values.tolist()]
         if outputs != sorted(outputs) or any(
             abs(column.value(o) - value) > OFF_GRID * float(column.step or 0)
             for o, value in zip(outputs, outcome.values.tolist(), strict=True)
         ):
             return Fraction(0), -math.inf
-        terms: list[Parts] = []
+        terms: list[LogParts] = []
 
         def decide(node: Node, laws: list[Law]) -> list[float]:
             mine = [outputs[i] for i in node.indices]
@@ -169,7 +168,6 @@ def shifting_total(request: Request) -> int | None:
 
 LARGEST_TOTAL = 2**44  # a public total beyond counts as this one: ranks in parts of records stay integers
 FORMULA_SECONDS = 3e-4  # about what one output takes `walked`, whatever the number of records
-OFF_GRID = 1e-6  # of a step: how far a value may be off a multiple that it means
 
 
 def parts_of_a_record(depth: int) -> int:
@@ -199,7 +197,7 @@ def split(interval: Interval, outputs: Sequence[float], unit: int, halves: int) 
     return list(zip(bounds[:-1], bounds[1:], below, above, strict=True))
 
 
-def sorted_parts(laws: list[Law], outputs: list[float]) -> Parts:
+def sorted_parts(laws: list[Law], outputs: list[float]) -> LogParts:
     """Log density of a node's sorted outputs: the sum over which mechanism gave which, equal atoms counted once."""
     table = [[law.log_parts(o) for o in outputs] for law in laws]
     orders = 0.0

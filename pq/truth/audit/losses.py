@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from pq.core.grid import LATTICE_END, to_units
+from pq.core.grid import LATTICE_END, OFF_GRID, to_units
 from pq.core.plan import PlanArrays
 from pq.core.priors.kernel import MODERATE
 from pq.core.request import Request
@@ -22,7 +22,7 @@ from pq.private.fast.encode import encode
 from pq.private.fast.lanes import lattice_of
 from pq.private.fast.losses import pair_losses
 from pq.private.mechanisms.protocol import Outcome
-from pq.private.mechanisms.tree import OFF_GRID, Tree
+from pq.private.mechanisms.tree import Tree
 from pq.truth.density import difference_of
 
 MOST_NATS = 1e5  # of scores: beyond, floats lose digits that exact numbers keep

@@ -33,14 +33,13 @@ from pq.private.mechanisms.cells.law import (
 from pq.private.mechanisms.cells.partitions import (
     CutPartition,
     Cutter,
-    LogParts,
     Partition,
     PlacePartition,
     PriorPartition,
 )
 from pq.private.mechanisms.cells.refined import RefinedPartition
 from pq.private.mechanisms.joint.cutter import joint_cutter
-from pq.private.mechanisms.protocol import Mechanism, Outcome
+from pq.private.mechanisms.protocol import LogParts, Mechanism, Outcome
 from pq.private.randomness import Source
 
 Where = Literal["prior", "place", "cuts", "refined"]

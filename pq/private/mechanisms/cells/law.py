@@ -31,7 +31,8 @@ from pq.core.noise import DiscreteLaplace, IntArray, Source
 from pq.core.rank_bounds import quantile_intervals
 from pq.core.scores import Array
 from pq.private.columns.cells import Points
-from pq.private.mechanisms.cells.partitions import LogParts, Partition, Places
+from pq.private.mechanisms.cells.partitions import Partition, Places
+from pq.private.mechanisms.protocol import LogParts
 
 PARTS = 2  # of each cell, for the decoded density
 FEWEST, MOST = 2, 1024  # cells

@@ -32,12 +32,12 @@ from pq.core.scores import Array, Target, log_sum
 from pq.core.sensitivity import rate, sensitivity
 from pq.private.columns.cells import Points
 from pq.private.mechanisms.independent import Law, pick
+from pq.private.mechanisms.protocol import LogParts
 
 HALF = Fraction(1, 2)
 WIDTHS = 2.0 ** (np.arange(-80, 17) / 2.0)  # candidates, in units of the priors' own
 SHARES = 0.65, 0.25, 0.1  # of Student's law, Cauchy's and the priors' around a place: cells for every tail
 Places = tuple[float, ...]
-LogParts = tuple[Fraction, float]
 
 
 class Partition(Protocol):

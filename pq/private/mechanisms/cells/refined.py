@@ -18,7 +18,8 @@ from pq.core.noise import IntArray, Source
 from pq.core.scores import Array
 from pq.private.columns.cells import Points
 from pq.private.mechanisms.cells.law import CellsOutcome, CellsPlan, decoded, draw_cells, log_cells_parts
-from pq.private.mechanisms.cells.partitions import LogParts, Places
+from pq.private.mechanisms.cells.partitions import Places
+from pq.private.mechanisms.protocol import LogParts
 
 FIRST_SHARE = 0.3  # of the first partition's own law: where coarse counts saw nothing there may be something
 

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 import numpy.typing as npt
 
-from pq.core.grid import LATTICE_END, from_units, to_units
+from pq.core.grid import LATTICE_END, OFF_GRID, from_units, to_units
 from pq.core.scores import log_sum
 from pq.private.columns.door import Array
 from pq.private.mechanisms.joint.chain import EVERYWHERE, Bools, ChainCells, Records, forward, gather
@@ -24,7 +24,6 @@ from pq.private.mechanisms.joint.windows import counts_between, nearest_total
 
 DIGITS = 40.0  # nats to which sums over totals are exact
 BLOCK = 1 << 15  # ways to place outputs that are weighed at a time
-OFF_GRID = 1e-6  # of a step: how far a value may be off a multiple that it means
 
 
 def joint_log_density(

@@ -12,6 +12,7 @@ from functools import cached_property
 
 import numpy as np
 
+from pq.core.grid import OFF_GRID
 from pq.core.margin import zcdp_cost
 from pq.core.plan import plan_for
 from pq.core.request import Request
@@ -20,7 +21,7 @@ from pq.private.columns.door import Array
 from pq.private.mechanisms.lattice.law import equal_runs, span_within
 from pq.private.mechanisms.lattice.tie_tree import Tie, TieTree
 from pq.private.mechanisms.protocol import Mechanism, Outcome
-from pq.private.mechanisms.tree import OFF_GRID, parts_of_a_record
+from pq.private.mechanisms.tree import parts_of_a_record
 from pq.private.randomness import Source
 
 
