@@ -7,7 +7,7 @@ import os
 import sys
 import tempfile
 from base64 import b64decode, b64encode
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -98,21 +98,36 @@ def build(source: Path) -> Path:
 def clean_kernel_environment() -> Iterator[None]:
     """Start kernels of this interpreter, without the user's IPython profile and with figures shown inline, whatever the
     shell says and whichever other kernels of that name are installed."""
-    names = ("MPLBACKEND", "IPYTHONDIR", "JUPYTER_PATH", "PYTHONWARNINGS", "PYDEVD_DISABLE_FILE_VALIDATION")
-    before = {name: os.environ.get(name) for name in names}
     with tempfile.TemporaryDirectory() as folder:
-        os.environ.pop("MPLBACKEND", None)
-        os.environ.pop("PYTHONWARNINGS", None)
         _write_kernel(Path(folder) / "kernels" / KERNEL["name"])
-        paths = [folder, *filter(None, [before["JUPYTER_PATH"]])]
-        os.environ.update(IPYTHONDIR=folder, JUPYTER_PATH=os.pathsep.join(paths), PYDEVD_DISABLE_FILE_VALIDATION="1")
-        try:
+        paths = [folder, *filter(None, [os.environ.get("JUPYTER_PATH")])]
+        environment = {
+            "MPLBACKEND": None,
+            "PYTHONWARNINGS": None,
+            "IPYTHONDIR": folder,
+            "JUPYTER_PATH": os.pathsep.join(paths),
+            "PYDEVD_DISABLE_FILE_VALIDATION": "1",
+        }
+        with environment_changed(environment):
             yield
-        finally:
-            for name, value in before.items():
-                os.environ.pop(name, None)
-                if value is not None:
-                    os.environ[name] = value
+
+
+@contextmanager
+def environment_changed(environment: Mapping[str, str | None]) -> Iterator[None]:
+    """Give variables of this process's environment other values for a while; None takes one away."""
+    before = {name: os.environ.get(name) for name in environment}
+    _set(environment)
+    try:
+        yield
+    finally:
+        _set(before)
+
+
+def _set(environment: Mapping[str, str | None]) -> None:
+    for name, value in environment.items():
+        os.environ.pop(name, None)
+        if value is not None:
+            os.environ[name] = value
 
 
 def _write_kernel(folder: Path) -> None:

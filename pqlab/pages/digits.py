@@ -7,12 +7,9 @@ are not compared. The command fails if a run prints other texts.
 
 from __future__ import annotations
 
-import contextlib
 import difflib
-import os
 import platform
 import tempfile
-from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +17,7 @@ import click
 import nbformat
 import numpy as np
 
-from pqlab.pages.build import execute
+from pqlab.pages.build import environment_changed, execute
 from pqlab.pages.notebook import Notebook, NotebookError, code_cells, load, sources, texts
 
 # Machine code is compiled anew there, or the formulas alone would be looked at.
@@ -57,7 +54,7 @@ def again(source: Path, caches: Path, *, seed: int = 0, lesser: bool = False) ->
     page = load(source)
     page.cells.insert(0, nbformat.v4.new_code_cell(_SHAKE.format(seed=seed)))
     environment = {"NUMBA_CACHE_DIR": str(caches / str(seed))} if seed else {}
-    with _changed(environment | (lesser_instructions() if lesser else {})):
+    with environment_changed(environment | (lesser_instructions() if lesser else {})):
         page = execute(page)
     del page.cells[0]
     return page
@@ -76,19 +73,6 @@ def text_differences(stored: Notebook, other: Notebook) -> list[str]:
 
 def _lines(cell: Any) -> list[str]:
     return "\n".join(text for output in cell.get("outputs", []) for text in sorted(texts(output))).splitlines()
-
-
-@contextlib.contextmanager
-def _changed(environment: Mapping[str, str]) -> Iterator[None]:
-    before = {name: os.environ.get(name) for name in environment}
-    os.environ.update(environment)
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            os.environ.pop(name, None)
-            if value is not None:
-                os.environ[name] = value
 
 
 @click.command()

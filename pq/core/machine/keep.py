@@ -68,11 +68,6 @@ def kept(signature: Any) -> Callable[[Callable[[int], Any]], Kept]:
     return decorate
 
 
-def cached(function: Any) -> Any:
-    """Compile a function for the arguments of each call, and keep it on disk where that can be."""
-    return _shelved(njit(function))
-
-
 class Kept:
     """A function of machine code, loaded from disk or compiled when it is first called."""
 

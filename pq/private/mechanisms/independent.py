@@ -24,7 +24,7 @@ from functools import cached_property
 
 import numpy as np
 
-from pq.core.grid import LATTICE_END
+from pq.core.grid import LATTICE_END, from_units
 from pq.core.priors import Prior
 from pq.core.scores import Distances, Target, log_sum
 from pq.private.columns.cells import Column, LatticeView, View
@@ -97,29 +97,12 @@ class Law:
             return only
         cell, lower, upper = self._choose(cell_uniform)
         if isinstance(self.view, LatticeView):
-            return self._multiple(*self.view.multiples(cell), lower, upper, point_uniform)
+            first, last = self.view.multiples(cell)
+            ends = max(first, self.low), min(last, self.high)
+            return self._clip(first_multiple(self.prior, self.view.step, *ends, lower, upper, point_uniform))
         o = float(self.prior.quantile_between(lower, upper, point_uniform))
         o = min(max(o, math.nextafter(lower, math.inf)), LARGEST)  # a cell holds its upper edge, not its lower one
         return self._clip(self.column.output(o))
-
-    def _multiple(self, first: float, last: float, lower: float, upper: float, uniform: float) -> float:
-        """The first multiple of the step among a cell's with a share `uniform` of the cell's mass up to its upper edge.
-
-        Edges are the same numbers for all data sets, so that no rounding of a point can move mass between outputs.
-        """
-        first, last = max(first, self.low, -LATTICE_END), min(last, self.high, LATTICE_END)
-        whole = self.prior.log_mass(lower, upper)
-        while first < last:
-            marks = np.unique(np.floor(np.linspace(first, last, MARKS)))[:-1]
-            edges = np.clip([self.column.edges_of(k, k)[1] for k in marks.tolist()], lower, upper)
-            if uniform < 0.5:
-                enough = self.prior.log_mass(lower, edges) >= whole + math.log(uniform)
-            else:
-                enough = self.prior.log_mass(edges, upper) <= whole + math.log1p(-uniform)
-            index = int(np.argmax(enough)) if enough.any() else len(marks)
-            first = float(marks[index - 1]) + 1.0 if index > 0 else first
-            last = float(marks[index]) if index < len(marks) else last
-        return self._clip(first)
 
     def _choose(self, uniform: float) -> tuple[int, float, float]:
         """The cell whose share of the total weight covers `uniform`, and its edges."""
@@ -184,6 +167,29 @@ class Law:
         if self.edge and o == self.high:
             upper = math.inf
         return float(self.prior.log_mass(lower, upper))
+
+
+def first_multiple(
+    prior: Prior, step: Fraction, first: float, last: float, lower: float, upper: float, uniform: float
+) -> float:
+    """The first of the multiples first..last of a step, whose cells make up (lower, upper], with a share `uniform` of
+    that interval's mass up to its upper edge.
+
+    Edges are the same numbers for all data sets, so that no rounding of a point can move mass between outputs.
+    """
+    first, last = max(first, -LATTICE_END), min(last, LATTICE_END)
+    whole = prior.log_mass(lower, upper)
+    while first < last:
+        marks = np.unique(np.floor(np.linspace(first, last, MARKS)))[:-1]
+        edges = np.clip(from_units(marks + 0.5, step), lower, upper)
+        if uniform < 0.5:
+            enough = prior.log_mass(lower, edges) >= whole + math.log(uniform)
+        else:
+            enough = prior.log_mass(edges, upper) <= whole + math.log1p(-uniform)
+        index = int(np.argmax(enough)) if enough.any() else len(marks)
+        first = float(marks[index - 1]) + 1.0 if index > 0 else first
+        last = float(marks[index]) if index < len(marks) else last
+    return first
 
 
 def pick(log_weights: Array, log_outside: tuple[float, float], uniform: float) -> int | None:

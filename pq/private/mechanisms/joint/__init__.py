@@ -8,6 +8,7 @@ where the budget is small that has much less error, on columns that are smooth.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from fractions import Fraction
 from functools import cached_property
 
@@ -20,9 +21,9 @@ from pq.core.machine.engine import Engine
 from pq.core.request import Request
 from pq.private.columns.cells import Points
 from pq.private.columns.door import Array
-from pq.private.mechanisms.joint.law import on_multiples
+from pq.private.mechanisms.joint.law import draw_joint, on_multiples
 from pq.private.mechanisms.joint.plan import JointPlan, priors_near, usual_total
-from pq.private.mechanisms.protocol import Mechanism, Outcome
+from pq.private.mechanisms.protocol import LogParts, Mechanism, Outcome
 from pq.private.randomness import Source
 
 CHAIN = Engine("pq.private.mechanisms.joint.machine", "walk_joint")
@@ -60,22 +61,25 @@ class Joint(Mechanism, name="joint"):
         return Points(np.ascontiguousarray(values), before)  # type: ignore[arg-type]
 
     def draw(self, column: Points, source: Source) -> Outcome:  # type: ignore[override]
-        return self._drawn(column, source, trials=1)
+        return self._outcome(self._sampler(1)(self.joint, column.values, column.before, source.uniforms))
 
     def simulate(self, column: Points, source: Source, trials: int) -> Array:  # type: ignore[override]
-        rows = [self._drawn(column, source, trials).values for _ in range(trials)]
+        draw, known = self._sampler(trials), (self.joint, column.values, column.before, source.uniforms)
+        rows = [self._outcome(draw(*known)).values for _ in range(trials)]
         return np.array(rows).reshape(trials, len(self.request.distinct))
 
-    def _drawn(self, column: Points, source: Source, trials: int) -> Outcome:
-        """One release, by machine code where it is there or pays for so many trials."""
+    def _sampler(self, trials: int) -> Callable[..., tuple[Array, float | None]]:
+        """What draws: machine code where it is there or pays for so many trials, else the formulas."""
         if CHAIN.ready(FORMULA_SECONDS * trials * len(self.levels)):
-            from pq.private.mechanisms.joint.machine import draw_joint_fast as draw  # brings the compiler
-        else:
-            from pq.private.mechanisms.joint.law import draw_joint as draw
-        outputs, total = draw(self.joint, column.values, column.before, source.uniforms)
-        drawn = (("drawn", outputs.tolist()),) if self.levels != self.request.distinct else ()
-        count = None if total is None else round(total)
-        return Outcome(self._values(outputs), count, drawn)
+            from pq.private.mechanisms.joint.machine import draw_joint_fast  # brings the compiler
+
+            return draw_joint_fast
+        return draw_joint
+
+    def _outcome(self, drawn: tuple[Array, float | None]) -> Outcome:
+        outputs, total = drawn
+        kept = (("drawn", outputs.tolist()),) if self.levels != self.request.distinct else ()
+        return Outcome(self._values(outputs), None if total is None else round(total), kept)
 
     def _values(self, outputs: Array) -> Array:
         if self.levels == self.request.distinct:
@@ -84,7 +88,7 @@ class Joint(Mechanism, name="joint"):
         values = interpolate(levels, outputs, [float(q) for q in self.request.distinct])
         return on_multiples(self.joint, np.clip(values, *joint_support(self.request.priors)))
 
-    def log_parts(self, column: Points, outcome: Outcome) -> tuple[Fraction, float]:  # type: ignore[override]
+    def log_parts(self, column: Points, outcome: Outcome) -> LogParts:  # type: ignore[override]
         from pq.private.mechanisms.joint.density import joint_log_density
 
         outputs = np.array(dict(outcome.drawn).get("drawn", outcome.values), dtype=np.float64)

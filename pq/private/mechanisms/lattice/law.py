@@ -27,7 +27,7 @@ from pq.core.priors import Prior, Uniform
 from pq.core.scores import Target, log_sum
 from pq.private.columns.cells import Lattice, LatticeView, Ranks
 from pq.private.columns.door import Array
-from pq.private.mechanisms.independent import LEAST_LOG_MASS, MARKS, REACH, pick
+from pq.private.mechanisms.independent import LEAST_LOG_MASS, REACH, first_multiple, pick
 from pq.private.mechanisms.lattice.flip import choose_class, log_factors
 
 FEW = 2**14  # candidates that permute-and-flip takes one by one
@@ -277,24 +277,10 @@ class MarginLaw:
             reach *= 8.0
 
     def _multiple(self, runs: Runs, run: int, uniform: float) -> float:
-        """The first multiple of a run with a share `uniform` of the run's mass up to its upper edge.
-
-        Edges are the same numbers for all data sets, so that no rounding can move mass between outputs.
-        """
-        first, last = max(float(runs.first[run]), -LATTICE_END), min(float(runs.last[run]), LATTICE_END)
-        lower, upper = runs.edges[run], runs.edges[run + 1]
-        whole = self.prior.log_mass(lower, upper)
-        while first < last:
-            marks = np.unique(np.floor(np.linspace(first, last, MARKS)))[:-1]
-            edges = np.clip(from_units(marks + 0.5, self.column.step), lower, upper)
-            if uniform < 0.5:
-                enough = self.prior.log_mass(lower, edges) >= whole + math.log(uniform)
-            else:
-                enough = self.prior.log_mass(edges, upper) <= whole + math.log1p(-uniform)
-            index = int(np.argmax(enough)) if enough.any() else len(marks)
-            first = float(marks[index - 1]) + 1.0 if index > 0 else first
-            last = float(marks[index]) if index < len(marks) else last
-        return first
+        """The multiple at a share `uniform` of a run's mass."""
+        first, last = float(runs.first[run]), float(runs.last[run])
+        lower, upper = runs.edges[run : run + 2].tolist()
+        return first_multiple(self.prior, self.column.step, first, last, lower, upper, uniform)
 
     @cached_property
     def _whole(self) -> tuple[Runs, Weighed, Array]:
