@@ -36,6 +36,7 @@ from pq.core.priors import (
     from_scipy,
 )
 from pq.core.priors.base import BLOCK
+from pq.core.priors.normal import normal_inverse
 
 INF = math.inf
 LARGEST = float(np.finfo(np.float64).max)
@@ -475,6 +476,19 @@ def check_share(prior: Prior, lower: float, upper: float, share: float, point: f
         at_most = mass_and_rest(prior, lower, high)[0] / whole if high < upper else mpf(1)
         at_least = mass_and_rest(prior, lower, low)[0] / whole if low > lower else mpf(0)
         assert at_least - 1e-13 <= share <= at_most + 1e-13, (prior, lower, upper, share, point)
+
+
+@pytest.mark.parametrize("end", [0.0, 0.05, 1.0, 5.0, 30.0])
+def test_points_next_to_an_end_keep_their_digits(end: float) -> None:
+    """Shares down to the least uniform of a wide tail: the offset from the end, seen from a lognormal law's median."""
+    for share in (1e-16, 1e-15, 1e-12, 1e-10, 9e-10):
+        point = float(normal_inverse(*(np.array([x]) for x in (end, INF, INF, share, 1.0 - share)), 1.0)[0][0])
+        with mpmath.workdps(60):
+            tail = mpmath.erfc(mpf(end) / mpmath.sqrt(2))
+            reached = 1 - mpmath.erfc((mpf(end) + mpf(point)) / mpmath.sqrt(2)) / tail
+            assert abs(reached / mpf(share) - 1) < 1e-14
+    order = LogNormal(0, 1).quantile_between(-INF, 0.95, [1 - 1e-14, 1 - 1e-15, 1 - 2.0**-53])
+    assert order[0] < order[1] < order[2] < 0.95
 
 
 @pytest.mark.parametrize("family", FAMILIES)

@@ -147,6 +147,9 @@ def _normal_wide(x: Array, y: Array, w: Array, u: Array, v: Array) -> Array:
         offset = np.maximum(offset - step, 0.0)
         if not (np.abs(step) > 1e-15 * offset).any():
             break
+    # Next to the end the tail hardly falls: its logarithm has no digits there, the hazard h and its slope h (h - x) do.
+    hazard = SQRT_2_OVER_PI / start
+    offset = np.where(target < 1e-9, target / hazard * (1.0 - 0.5 * (1.0 - x / hazard) * target), offset)
     return np.where(np.isinf(target), w, offset)
 
 
