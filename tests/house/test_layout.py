@@ -92,6 +92,17 @@ def other_dialects(texts: dict[str, str]) -> Iterator[str]:
                     yield f"{name}::docstrings"
 
 
+def shared_files(paths: Iterable[str]) -> Iterator[str]:
+    """Files of tests, imported by their bare names, of which one would stand for the other."""
+    places = defaultdict(list)
+    for path in paths:
+        if path.endswith(".py") and path.split("/")[0] in ("tests", "proofs_checks") and "test" in path.split("/")[-1]:
+            places[path.split("/")[-1]].append(path)
+    for found in places.values():
+        if len(found) > 1:
+            yield from found
+
+
 def unexpected(found: Iterable[str]) -> list[str]:
     return sorted(set(found) - STILL_TO_DO)
 
@@ -106,6 +117,14 @@ def test_functions_are_short() -> None:
 
 def test_no_name_is_used_twice() -> None:
     assert unexpected(shared_names(sources("pq", "pqlab"))) == []
+
+
+def test_no_file_of_tests_stands_for_another() -> None:
+    assert [*shared_files(sources("tests", "proofs_checks"))] == []
+    assert [*shared_files(["tests/a/test_b.py", "tests/c/test_b.py", "pq/test_b.py"])] == [
+        "tests/a/test_b.py",
+        "tests/c/test_b.py",
+    ]
 
 
 def test_docstrings_speak_one_dialect() -> None:

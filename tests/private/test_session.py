@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from test_noise import in_fork
+from test_private_sums import in_fork
 
 import pq
 from pq.core.budget.ledger import BudgetExceededError
