@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import ast
-import difflib
 import io
 import sys
-from collections.abc import Iterable
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points, version
 from importlib.util import find_spec
@@ -14,6 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import click
+
+from pq.core.choices import nearest
 
 
 @cache
@@ -68,16 +68,6 @@ def project_folder() -> Path | None:
     """The checkout that this package is installed from, if it is."""
     root = Path(__file__).resolve().parents[2]
     return root if (root / "proofs_checks").is_dir() else None
-
-
-def nearest(word: str, known: Iterable[str]) -> str:
-    """A question after the known word that is most like a wrong one; a full stop if none is.
-
-    >>> nearest("couchy", ["cauchy", "normal"])
-    '; did you mean cauchy?'
-    """
-    found = difflib.get_close_matches(word, list(known), n=1)
-    return f"; did you mean {found[0]}?" if found else "."
 
 
 def fresh_folder(base: Path, name: str) -> Path:
