@@ -8,6 +8,7 @@ same of the distance in the data's unit that nine in ten releases keep within, o
 from __future__ import annotations
 
 import csv
+import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -61,7 +62,7 @@ def compare(shape: str, m: int, epsilon: float, releases: int) -> dict[str, Any]
     quantiles = (np.arange(m) + 1) / (m + 1)
     said = pq.forecast(quantiles, trials=releases, rng=m, **options)
     gaps, off = happened(shape, quantiles, releases, options)
-    far = float(np.mean(np.quantile(off, 0.9, axis=0)))
+    near, far = float(np.mean(said.error_90)), float(np.mean(np.quantile(off, 0.9, axis=0)))
     return {
         "shape": shape,
         "epsilon": epsilon,
@@ -72,7 +73,7 @@ def compare(shape: str, m: int, epsilon: float, releases: int) -> dict[str, Any]
         "happened": float(f"{np.mean(gaps):.4g}"),
         "happened_error": float(f"{np.std(gaps, ddof=1) / releases**0.5:.2g}"),
         "ratio": float(f"{said.max_gap / np.mean(gaps):.3g}"),
-        "ratio_90": float(f"{np.mean(said.error_90) / far:.3g}") if far > 0.0 else 1.0,
+        "ratio_90": float(f"{near / far:.3g}") if far > 0.0 else 1.0 if near == 0.0 else math.inf,
         "releases": releases,
     }
 

@@ -1,4 +1,4 @@
-"""`pq completion`: what makes a shell complete the commands, options and choices of pq."""
+"""`pq completion`: print what makes a shell complete the commands, options and choices of pq."""
 
 from __future__ import annotations
 

@@ -77,6 +77,8 @@ def forecast(
     """
     if (epsilon is None) == (max_gap is None):
         raise refuse("give either --epsilon or --max-gap")
+    if settings["size_guess"] is None and settings["public_total"] is None:
+        raise refuse("give --size, a rough number of records")
     if plot is not None and find_spec("matplotlib") is None:
         raise refuse("--plot needs matplotlib, of the extra 'plots': pip install 'pq-quantiles[plots]'")
     try:
@@ -138,8 +140,7 @@ def _save_picture(path: Path, found: Forecast, others: list[Variation]) -> None:
     picture = Figure(figsize=(9.0, 3.5), layout="constrained")
     left, right = picture.subplots(1, 2)
     quantile_errors(left, found.quantiles.tolist(), found.gap.tolist())
-    half, twice, *priors = (other.forecast for other in others)
-    curve = [half, found, twice]
+    curve = [others[0].forecast, found, others[1].forecast]
     labels = {other.what: other.forecast.max_gap for other in others[2:]}
     budget_curve(right, [one.epsilon for one in curve], [one.max_gap for one in curve], labels)
     try:

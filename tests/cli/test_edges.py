@@ -8,6 +8,7 @@ import pty
 import re
 import subprocess
 import sys
+import termios
 from pathlib import Path
 
 import polars as pl
@@ -104,7 +105,9 @@ def test_exit_codes_are_as_documented(people: Path) -> None:
     for name in ("", "release", "forecast", "inspect", "audit", "completion", "ledger", "ledger init", "ledger show"):
         shown = " ".join(pq_command(*name.split(), "--help").output.split())
         assert cli.EXIT_STATUS in shown, name
-    assert cli.EXIT_STATUS.partition("1 it ")[2].partition(":")[0] in (ROOT / "README.md").read_text(encoding="utf-8")
+    readme = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
+    failures = cli.EXIT_STATUS.partition("could not be done: ")[2].partition("; 2 ")[0]
+    assert f"could not be done ({failures})" in readme
     folder = people.parent / "account"
     folder.write_text("no ledger", encoding="utf-8")
     assert pq_command("ledger", "show", str(folder)).exit_code == 1
@@ -130,19 +133,18 @@ def test_commands_options_choices_and_families_are_completed() -> None:
     assert completed("pq fore") == ["forecast"]
     assert "--epsilon" in completed("pq forecast --eps")
     assert completed("pq forecast --mechanism jo") == ["joint"]
-    assert (
-        completed("pq forecast --prior log")
-        == ["lognormal(", "loguniform("][: len(completed("pq forecast --prior log"))]
-    )
+    assert "lognormal(" in completed("pq forecast --prior log")
 
 
 def test_a_bar_is_for_a_terminal() -> None:
     leader, follower = pty.openpty()
+    termios.tcsetwinsize(follower, (24, 80))  # without a size tqdm sees no room for a bar
     program = [sys.executable, "-m", "pq.cli", *FORECAST]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])}
     done = subprocess.run(program, stderr=follower, stdout=subprocess.PIPE, env=environment, check=False)
-    os.close(follower)
     assert done.returncode == 0
+    os.set_blocking(leader, False)
     assert b"pq forecast" in os.read(leader, 100_000)
     assert b"Forecast of a release" in done.stdout and b"Error in ranks by quantile" not in done.stdout
+    os.close(follower)
     os.close(leader)

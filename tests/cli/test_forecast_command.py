@@ -126,7 +126,7 @@ def test_pictures_draw_the_numbers_that_they_are_given() -> None:
     (bars,) = left.collections
     assert [segment[1].tolist() for segment in bars.get_segments()] == [[0.25, 2.0], [0.5, 3.0]]
     budget_curve(right, [0.5, 1.0, 2.0], [8.0, 4.0, 2.0], {"wide": 5.0, "narrow": 4.5})
-    assert [line.get_ydata().tolist() for line in right.lines][0] == [8.0, 4.0, 2.0]
+    assert right.lines[0].get_ydata().tolist() == [8.0, 4.0, 2.0]
     assert [float(np.ravel(line.get_ydata())[0]) for line in right.lines[1:]] == [5.0, 4.5]
 
 

@@ -46,7 +46,8 @@ def test_the_stored_table_keeps_to_a_fifth() -> None:
     kinds = {(row["shape"], row["epsilon"], row["m"]) for row in rows}
     assert len(kinds) == len(rows) == len(forecast_holds.SHAPES) * 3 * 4
     for row in rows:
-        assert 0.8 <= float(row["forecast"]) / float(row["happened"]) <= 1.2, row
+        said, done = float(row["forecast"]), float(row["happened"])
+        assert abs(said - done) <= max(0.2 * done, 0.1), row  # chance alone is that much where hardly a release errs
 
 
 def test_a_forecast_is_frozen_and_plain() -> None:

@@ -143,8 +143,7 @@ def _names(columns: list[str], value: str | None, count: str | None) -> list[str
     wanted = {"value": value} if count is None else {"value": value, "count": count}
     for argument, name in wanted.items():
         if name not in columns:
-            near = nearest(name, map(str, columns), end="")
-            raise ValueError(
-                f"{argument} must name one of the columns {', '.join(map(str, columns))}, got {name!r}{near}"
-            )
+            known = [str(column) for column in columns]
+            near = nearest(name, known, end="")
+            raise ValueError(f"{argument} must name one of the columns {', '.join(known)}, got {name!r}{near}")
     return list(wanted.values())
