@@ -28,10 +28,11 @@ def budget_curve(ax: Any, epsilons: Sequence[float], gaps: Sequence[float], othe
     epsilons: (k,) increasing. gaps: (k,). others: gaps by label. Returns (2, k): what was drawn of the curve.
     """
     drawn = np.array([epsilons, gaps], dtype=np.float64)
-    ax.loglog(*drawn, marker="o", color=BLUE, label="the prior as it is")
+    ax.semilogx(*drawn, marker="o", color=BLUE, label="the prior as it is")
     for (label, gap), colour, marker in zip(others.items(), (ORANGE, GREY), "^v", strict=False):
         ax.plot(epsilons[len(epsilons) // 2], gap, marker=marker, linestyle="", color=colour, label=label)
     ax.set(xlabel="epsilon", ylabel="mean largest distance (ranks)", title="Budget and prior")
+    ax.set_ylim(bottom=0.0)  # an error of zero has its place
     ax.legend()
     return drawn
 
