@@ -148,3 +148,13 @@ def test_a_bar_is_for_a_terminal() -> None:
     assert b"Forecast of a release" in done.stdout and b"Error in ranks by quantile" not in done.stdout
     os.close(follower)
     os.close(leader)
+
+
+def test_a_release_has_the_mechanism_that_was_forecast(people: Path) -> None:
+    """With the same public facts, an option of the tree among them or not."""
+    for options in ([], ["--size", "5000"], ["--mechanism", "cells"], ["--arity", "3"], ["--grid", "1"]):
+        law = ["--quantiles", "0.2,0.5,0.8", *MEDIAN[2:], *options, "--json"]
+        released = pq_command("release", str(people), "--column", "salary", *law)
+        told = [] if "--size" in options else ["--size", "1000"]  # what a release reckons with that is told nothing
+        said = pq_command("forecast", *law, *told, "--trials", "2")
+        assert json.loads(released.stdout)["mechanism"] == json.loads(said.stdout)["mechanism"]

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
 import pq
 from benchmarks import forecast_holds
@@ -224,3 +225,12 @@ def test_what_cannot_be_forecast_is_refused_by_name(options: dict[str, Any], com
 def test_a_mechanism_is_prepared_as_a_release_would() -> None:
     release = pq.release([], QUARTILES, epsilon=1, priors=pq.Uniform(0, 1), size_guess=50)
     assert prepared(QUARTILES, epsilon=1, priors=pq.Uniform(0, 1), size_guess=50).name == release.mechanism
+
+
+def test_the_benchmark_writes_a_row_for_each_case(tmp_path: Path) -> None:
+    path = tmp_path / "rows.csv"
+    answer = CliRunner().invoke(forecast_holds.main, ["--releases", "2", "--shape", "Gaussian", "--save", str(path)])
+    assert answer.exit_code == 0, answer.output
+    with path.open(encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    assert [row["m"] for row in rows] == ["1", "3", "9", "29"] * 3
