@@ -26,10 +26,12 @@ from pq.private.release import Release, release, simulate
 from pq.private.sequential import release_sequence
 from pq.truth.density import log_density, privacy_loss
 from pq.truth.evaluate import gap, log_psi, log_psi_harmonic, max_gap
+from pq.truth.forecast import Forecast, epsilon_for, forecast
 
 __all__ = [
     "Cauchy",
     "Counts",
+    "Forecast",
     "HalfCauchy",
     "Inspection",
     "Laplace",
@@ -47,7 +49,9 @@ __all__ = [
     "bounds",
     "count",
     "datasets",
+    "epsilon_for",
     "fit_public",
+    "forecast",
     "from_scipy",
     "gap",
     "inspect",

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import ast
-import difflib
 import io
+import json
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points, version
 from importlib.util import find_spec
@@ -15,6 +15,13 @@ from typing import Any
 
 import click
 
+from pq.core.choices import nearest
+
+EXIT_STATUS = (
+    "Exit status: 0 done; 1 it could not be done: a file that cannot be read or written, a budget that does not"
+    " suffice, a loss that an audit found; 2 the call or a file is not valid. Nothing is released but with 0."
+)
+
 
 @cache
 def commands() -> dict[str, EntryPoint]:
@@ -22,11 +29,30 @@ def commands() -> dict[str, EntryPoint]:
     return {entry.name: entry for entry in entry_points(group="pq.commands")}
 
 
-class LazyGroup(click.Group):
+class NearGroup(click.Group):
+    """A group that, asked for a command that it lacks, names the nearest."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        known = self.known(ctx)
+        if args and args[0] not in known and not args[0].startswith("-"):
+            ctx.fail(f"No such command {args[0]!r}{nearest(args[0], known)}")
+        return super().resolve_command(ctx, args)
+
+    def known(self, ctx: click.Context) -> list[str]:
+        """Names of its commands."""
+        return self.list_commands(ctx)
+
+
+class LazyGroup(NearGroup):
     """A group whose commands are imported when they are needed; those of a checkout are listed where there is one."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return sorted(name for name, entry in commands().items() if _source(entry) is not None)
+
+    def known(self, ctx: click.Context) -> list[str]:
+        return list(commands())
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         entry = commands().get(cmd_name)
@@ -36,13 +62,6 @@ class LazyGroup(click.Group):
             raise refuse(f"{cmd_name} works on a checkout of the project only, and this is an installed package")
         command: click.Command = entry.load()
         return command
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        if args and args[0] not in commands() and not args[0].startswith("-"):
-            ctx.fail(f"No such command {args[0]!r}{nearest(args[0], commands())}")
-        return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
@@ -70,16 +89,6 @@ def project_folder() -> Path | None:
     return root if (root / "proofs_checks").is_dir() else None
 
 
-def nearest(word: str, known: Iterable[str]) -> str:
-    """A question after the known word that is most like a wrong one; a full stop if none is.
-
-    >>> nearest("couchy", ["cauchy", "normal"])
-    '; did you mean cauchy?'
-    """
-    found = difflib.get_close_matches(word, list(known), n=1)
-    return f"; did you mean {found[0]}?" if found else "."
-
-
 def fresh_folder(base: Path, name: str) -> Path:
     """Make and return `base/name-001`, or the first number after all that are there."""
     try:
@@ -103,7 +112,35 @@ def refuse(message: Any) -> click.UsageError:
     return click.UsageError(str(message))
 
 
-@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+class Named(click.Choice):
+    """A choice among words that, given another one, names the nearest."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        try:
+            return super().convert(value, param, ctx)
+        except click.BadParameter as error:
+            near = nearest(str(value), map(str, self.choices))
+            raise click.BadParameter(f"{error.message.rstrip('.')}{near}", ctx=ctx, param=param) from None
+
+
+def output_options(quiet: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Give a command the options --json and --quiet. quiet: help of the latter, what is printed then."""
+
+    def options(command: Callable[..., Any]) -> Callable[..., Any]:
+        command = click.option("--quiet", is_flag=True, help=quiet)(command)
+        return click.option("--json", "as_json", is_flag=True, help="Print JSON.")(command)
+
+    return options
+
+
+def tell(text: str, facts: dict[str, Any], brief: str, as_json: bool, quiet: bool) -> None:
+    """Print an answer as JSON, in brief, or as text; nothing where the brief one is empty."""
+    answer = json.dumps(facts, indent=2, default=str) if as_json else brief if quiet else text
+    if answer:
+        click.echo(answer)
+
+
+@click.group(cls=LazyGroup, epilog=EXIT_STATUS, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(version("pq-quantiles"), prog_name="pq")
 def main() -> None:
     """Private quantiles with the help of predictions.

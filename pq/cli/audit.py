@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 import click
 from tqdm import tqdm
 
-from pq.cli import refuse
+from pq.cli import EXIT_STATUS, output_options, refuse, tell
 from pq.cli.release import parse_prior, parse_quantiles, tree_options
 from pq.core.exact import quantile_fractions
 from pq.truth.audit.report import TOLERANCE, AuditReport
@@ -18,7 +17,7 @@ from pq.truth.audit.table import write_audit
 from pq.truth.audit.tree import audit_release
 
 
-@click.command()
+@click.command(epilog=EXIT_STATUS)
 @click.option(
     "--quantiles",
     default="0.25,0.5,0.75",
@@ -41,7 +40,7 @@ from pq.truth.audit.tree import audit_release
 )
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of the search.")
 @click.option("--figure", type=click.Path(dir_okay=False, path_type=Path), help="Write a picture: png, pdf or svg.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@output_options("Print the largest loss over epsilon alone.")
 @click.option(
     "--full",
     type=click.Path(dir_okay=False, path_type=Path),
@@ -52,6 +51,7 @@ def audit(
     prior: str | None,
     figure: Path | None,
     as_json: bool,
+    quiet: bool,
     full: Path | None,
     pairs: int,
     **settings: Any,
@@ -66,6 +66,7 @@ def audit(
         return
     try:
         asked = sorted(set(quantile_fractions(parse_quantiles(quantiles))))
+        settings = {name: value for name, value in settings.items() if value is not None}  # the tree's own
         settings["priors"] = None if prior is None else parse_prior(prior)
         with tqdm(total=pairs, unit="pair", desc="pq audit", leave=False, disable=None) as bar:
             report = audit_release(asked, pairs=pairs, progress=bar.update, **settings)
@@ -73,7 +74,7 @@ def audit(
         raise refuse(error) from None
     if figure is not None:
         _save(report, figure)
-    click.echo(json.dumps(report.to_dict(), indent=2) if as_json else str(report))
+    tell(str(report), report.to_dict(), f"{report.ratio:.7f}", as_json, quiet)
     if not report.passed:
         raise SystemExit(1)
 

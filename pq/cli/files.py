@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from pq.cli import refuse
+from pq.cli import Named, refuse
 from pq.core.kind import NUMBER, SIMPLE_KINDS, Kind, kind_named
 from pq.private.columns.counts import Counts
 from pq.private.columns.files import OPENERS, TextFormat, compression_of, scan_parquet
@@ -21,16 +21,16 @@ KINDS = [str(kind) for kind in SIMPLE_KINDS]
 FILE_OPTIONS = (
     click.argument("file", type=click.Path(exists=True, dir_okay=False, allow_dash=True)),
     click.option("--column", required=True, help="Name of the column in the header row."),
-    click.option("--type", "kind", type=click.Choice(KINDS), default=str(NUMBER), show_default=True,
+    click.option("--type", "kind", type=Named(KINDS), default=str(NUMBER), show_default=True,
                  help="What the cells are; dates and times are those of ISO 8601."),
     click.option("--separator", default=",", show_default=True, help="Character between cells, or 'tab'."),
     click.option("--decimal", default=".", show_default=True, help="Mark before decimals."),
     click.option("--thousands", help="Mark that may part digits by threes; without it none may."),
     click.option("--encoding", default="utf-8", show_default=True, help="Encoding of the text."),
-    click.option("--compression", type=click.Choice(["auto", *OPENERS]), default="auto", show_default=True,
+    click.option("--compression", type=Named(["auto", *OPENERS]), default="auto", show_default=True,
                  help="auto: as the file's name ends, .gz, .bz2 or .xz."),
     click.option("--lines", is_flag=True, help="Read each line as a record of its own, whatever its quotes."),
-    click.option("--format", "file_format", type=click.Choice(["auto", "csv", "parquet"]), default="auto",
+    click.option("--format", "file_format", type=Named(["auto", "csv", "parquet"]), default="auto",
                  show_default=True, help="auto: Parquet if the file's name ends so. Its declared types decide."),
 )  # fmt: skip
 

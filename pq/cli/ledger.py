@@ -2,30 +2,30 @@
 
 from __future__ import annotations
 
-import json
 from fractions import Fraction
 from pathlib import Path
 
 import click
 
-from pq.cli import refuse
+from pq.cli import EXIT_STATUS, NearGroup, output_options, refuse, tell
 from pq.core.budget.ledger import Ledger, LedgerError
 
 _LONGEST = 400  # characters of a number
 
 
-@click.group()
+@click.group(cls=NearGroup, epilog=EXIT_STATUS)
 def ledger() -> None:
     """Keep account of the privacy budget that is spent on the same people."""
 
 
-@ledger.command()
+@ledger.command(epilog=EXIT_STATUS)
 @click.argument("file", type=click.Path(dir_okay=False))
 @click.option("--total", required=True, help="All the epsilon that may be spent on a person, such as 1.5 or 3/2.")
 @click.option(
     "--delta", help="All the delta that may be spent; with one, many small releases cost less than their sum."
 )
-def init(file: str, total: str, delta: str | None) -> None:
+@output_options("Print nothing.")
+def init(file: str, total: str, delta: str | None, as_json: bool, quiet: bool) -> None:
     """Make an account in FILE, which must not be there yet; on a local disk."""
     if Path(file).exists():
         raise refuse(f"{file} is there already")
@@ -37,17 +37,18 @@ def init(file: str, total: str, delta: str | None) -> None:
         raise refuse(error) from None
     except LedgerError as error:
         raise click.ClickException(str(error)) from None
-    click.echo(made.statement())
+    tell(made.statement(), made.to_dict(), "", as_json, quiet)
 
 
-@ledger.command()
+@ledger.command(epilog=EXIT_STATUS)
 @click.argument("file", type=click.Path(exists=True, dir_okay=False))
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def show(file: str, as_json: bool) -> None:
+@output_options("Print the epsilon that remains alone.")
+def show(file: str, as_json: bool, quiet: bool) -> None:
     """Print what was spent from FILE, by whom, when and for what, and what remains."""
     try:
         account = Ledger.open(file)
-        click.echo(json.dumps(account.to_dict(), indent=2) if as_json else account.statement(signed=True))
+        facts = account.to_dict()
+        tell(account.statement(signed=True), facts, facts["remaining"], as_json, quiet)
     except LedgerError as error:
         raise click.ClickException(str(error)) from None
 

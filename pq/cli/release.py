@@ -2,7 +2,8 @@
 
 What this command prints about the data is the released values and nothing else. The public arguments are tried on an
 empty column before the file is opened. A cell that the printed rule does not read counts as a missing record without a
-word. No error shows the header: in a file without one that would be its first record.
+word. Of the header an error shows the name that is nearest to the one asked for, and nothing where a cell begins like a
+number: in a file without a header that would be its first record.
 """
 
 from __future__ import annotations
@@ -12,16 +13,18 @@ import json
 import math
 import re
 from collections.abc import Callable
-from typing import Any
+from typing import Any, get_args
 
 import click
 
 import pq
-from pq.cli import nearest, refuse
+from pq.cli import EXIT_STATUS, Named, nearest, refuse
 from pq.cli.files import FileColumn, file_options
+from pq.core.choices import Adaptation, Adjacency, Calibration
 from pq.core.kind import NUMBER, SIMPLE_KINDS, shown
 from pq.core.priors import spelled_families, spelling
 from pq.private.columns.text import CellRule
+from pq.private.mechanisms.protocol import MECHANISMS
 
 SPELLINGS = ", ".join(map(spelling, spelled_families().values()))
 TIMES = [CellRule(kind) for kind in SIMPLE_KINDS if kind != NUMBER]
@@ -123,41 +126,61 @@ def parse_quantiles(text: str) -> list[float]:
         raise ValueError(f"quantiles {_short(text)} are not numbers separated by commas") from None
 
 
+ADJACENCY = click.option(
+    "--adjacency", type=Named(get_args(Adjacency)), default="add-remove", show_default=True,
+    help="What neighbouring data sets differ in.",
+)  # fmt: skip
 TREE_OPTIONS = (
-    click.option("--adjacency", type=click.Choice(["add-remove", "replace"]), default="add-remove", show_default=True),
-    click.option("--calibration", type=click.Choice(["sharp", "paper"]), default="sharp", show_default=True),
-    click.option("--adaptation", type=click.Choice(["conditional", "edge"]), default="conditional", show_default=True),
-    click.option("--arity", type=int, default=2, show_default=True, help="Children of a node of the tree."),
-    click.option(
-        "--budget-power",
-        type=FiniteFloat(),
-        default=0.0,
-        show_default=True,
-        help="Decay of the budget over the levels.",
-    ),
+    ADJACENCY,
+    click.option("--calibration", type=Named(get_args(Calibration)), help="Of the tree: sharp, or as in the paper."),
+    click.option("--adaptation", type=Named(get_args(Adaptation)), help="Of the tree: conditional, or edge."),
+    click.option("--arity", type=int, help="Of the tree: children of a node; 2 if not given."),
+    click.option("--budget-power", type=FiniteFloat(), help="Of the tree: decay of the budget over the levels, or 0."),
+)
+LAW_OPTIONS = (
+    click.option("--mechanism", type=Named(["auto", *MECHANISMS]), default="auto", show_default=True,
+                 help="auto: chosen from public facts; an option of the tree asks for the tree."),
+    click.option("--assume-smooth", is_flag=True,
+                 help="The column has few ties and no narrow peaks; where that is wrong, accuracy is lost."),
+    click.option("--public-total", type=click.IntRange(0), help="Number of records, where it is public knowledge."),
+    click.option("--max-contributions", type=click.IntRange(1), default=1, show_default=True,
+                 help="Records that one person may own."),
+    *TREE_OPTIONS,
+)  # fmt: skip
+prior_option = click.option(
+    "--prior", "priors", required=True, multiple=True, metavar="NAME(...)",
+    help=f"Where the values are expected, from public knowledge: {SPELLINGS}. Once for all, or once for each.",
+    shell_complete=lambda ctx, param, begun: [f"{name}(" for name in spelled_families() if name.startswith(begun)],
+)  # fmt: skip
+grid_option = click.option(
+    "--grid", type=StepLength(), help="Release multiples of this step only; right for values that repeat."
 )
 
 
 def tree_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command the options for the shape and the law of a release."""
-    for option in reversed(TREE_OPTIONS):
+    """Give a command the options for the shape and the law of a tree."""
+    return _with_options(command, TREE_OPTIONS)
+
+
+def law_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command the options for the choice and the law of a mechanism."""
+    return _with_options(command, LAW_OPTIONS)
+
+
+def _with_options(command: Callable[..., Any], options: tuple[Callable[..., Any], ...]) -> Callable[..., Any]:
+    for option in reversed(options):
         command = option(command)
     return command
 
 
-@click.command(
-    epilog="Exit status: 0 released, 1 the file cannot be read, 2 an argument or the file is not valid; nothing is "
-    "released then."
-)
+@click.command(epilog=EXIT_STATUS)
 @file_options
 @click.option("--quantiles", required=True, metavar="Q,...", help="Numbers in [0, 1], separated by commas.")
 @click.option("--epsilon", required=True, type=FiniteFloat(), help="Total privacy budget of this call.")
-@click.option(
-    "--prior", "priors", required=True, multiple=True, metavar="NAME(...)",
-    help=f"Where the values are expected, from public knowledge: {SPELLINGS}. Once for all, or once for each.",
-)  # fmt: skip
-@tree_options
-@click.option("--grid", type=StepLength(), help="Release multiples of this step only; right for values that repeat.")
+@prior_option
+@click.option("--size", "size_guess", type=FiniteFloat(), help="Rough number of records; public, never counted.")
+@law_options
+@grid_option
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.option("--quiet", is_flag=True, help="Print the values alone, one a line.")
 def release(quantiles: str, priors: tuple[str, ...], as_json: bool, quiet: bool, **settings: Any) -> None:

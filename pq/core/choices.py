@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import difflib
+from collections.abc import Iterable
 from typing import Literal, get_args
 
 Adjacency = Literal["add-remove", "replace"]
@@ -18,4 +20,16 @@ def check_choice(value: object, allowed: object, name: str) -> None:
 def check_name(value: object, allowed: object, name: str) -> None:
     """Raise `ValueError` naming the argument unless `value` is among the names that a registry holds."""
     if value not in allowed:  # type: ignore[operator]
-        raise ValueError(f"{name} must be one of {', '.join(map(repr, allowed))}, got {value!r}")  # type: ignore[call-overload]
+        known: list[str] = list(allowed)  # type: ignore[call-overload]
+        near = nearest(value, known, end="")
+        raise ValueError(f"{name} must be one of {', '.join(map(repr, known))}, got {value!r}{near}")
+
+
+def nearest(word: object, known: Iterable[str], end: str = ".") -> str:
+    """A question after the known word that is most like a wrong one; `end` if none is.
+
+    >>> nearest("couchy", ["cauchy", "normal"])
+    '; did you mean cauchy?'
+    """
+    found = difflib.get_close_matches(word, list(known), n=1) if isinstance(word, str) else []
+    return f"; did you mean {found[0]}?" if found else end

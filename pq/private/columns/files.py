@@ -20,6 +20,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from pq.core.choices import nearest
+
 INVALID = (
     "the file must be valid: readable by its separator, encoding and compression, every quote closed and every row "
     "with as many cells as the header (RFC 4180); with --lines each line is a record of its own instead"
@@ -74,7 +76,7 @@ class TextFormat:
         names = [cell.strip() for cell in header]
         if names.count(name.strip()) != 1:
             found = "no column" if name.strip() not in names else "more than one column"
-            raise ValueError(f"column: the header row has {found} named {name!r}")
+            raise ValueError(f"column: the header row has {found} named {name!r}{_near(name, names)}")
         place = names.index(name.strip())
         return [row[place] if place < len(row) else "" for row in rows]
 
@@ -134,3 +136,10 @@ def scan_parquet(path: str) -> Any:
     except Exception:  # each engine has its own errors, and some show the file
         raise ValueError("the file must be valid Parquet") from None
     return query.to_native()
+
+
+def _near(name: str, header: list[str]) -> str:
+    """A question after the nearest name of a header, which is public; none where a cell is a number, for then it may
+    be a record."""
+    numbers = any(re.match(r"[+-]?[0-9.]", cell) for cell in header)
+    return "" if numbers else nearest(name.strip(), header, end="")

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from pq.core.choices import nearest
 from pq.core.exact import Number
 from pq.core.grid import grid_step
 from pq.core.kind import NUMBER, Kind
@@ -142,5 +143,7 @@ def _names(columns: list[str], value: str | None, count: str | None) -> list[str
     wanted = {"value": value} if count is None else {"value": value, "count": count}
     for argument, name in wanted.items():
         if name not in columns:
-            raise ValueError(f"{argument} must name one of the columns {', '.join(map(str, columns))}, got {name!r}")
+            known = [str(column) for column in columns]
+            near = nearest(name, known, end="")
+            raise ValueError(f"{argument} must name one of the columns {', '.join(known)}, got {name!r}{near}")
     return list(wanted.values())

@@ -61,6 +61,11 @@ class Mechanism(ABC):
         """Parts that a record on a grid may be split into."""
         return 1
 
+    @property
+    def steps(self) -> tuple[tuple[str, Fraction | float], ...]:
+        """What a release does in turn, in words, and what each step spends of the budget of a record."""
+        return (("all at once", self.request.budget),)
+
     def column(self, values: Array, before: Any) -> Points | Lattice:
         """Sorted records, and how many come before each, as the column that the methods take."""
         step = self.request.step

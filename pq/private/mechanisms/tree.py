@@ -63,6 +63,10 @@ class Tree(Mechanism, name="tree"):
     def unit(self) -> int:
         return parts_of_a_record(self.plan.depth) if self.halves else 1
 
+    @property
+    def steps(self) -> tuple[tuple[str, Fraction | float], ...]:
+        return level_steps(self.plan)
+
     @cached_property
     def rho(self) -> Fraction | float:
         if not isinstance(self.plan.epsilon, Fraction):
@@ -157,6 +161,12 @@ class Tree(Mechanism, name="tree"):
 
         self.walk(column, decide)
         return sum((far for far, _ in terms), Fraction(0)), math.fsum(rest for _, rest in terms)
+
+
+def level_steps(plan: Plan) -> tuple[tuple[str, Fraction | float], ...]:
+    """The levels of a tree, along its longest path, and what the node there spends."""
+    longest = max(plan.paths(), key=len)
+    return tuple((f"level {node.depth} of the tree", node.epsilon) for node in longest)
 
 
 def shifting_total(request: Request) -> int | None:

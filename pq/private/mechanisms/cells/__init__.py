@@ -59,6 +59,11 @@ FIRST_CELLS, FIRST_NATS = 20, 80.0  # of the first, coarse distribution function
 CELLS_PER_SIGNAL = {"prior": 2.0, "place": 1.25, "cuts": 1.25, "refined": 1.25}
 FEWEST_USUAL, MOST_USUAL = 16, 128  # cells
 
+LOOKS: dict[type, tuple[str, ...]] = {  # in words
+    PlacePartition: ("a median", "a width"),
+    CutPartition: ("cuts",),
+}
+
 
 class Cells(Mechanism, name="cells"):
     """Quantiles of a private distribution function; why it is private: `pq.private.mechanisms.cells.law`.
@@ -86,6 +91,12 @@ class Cells(Mechanism, name="cells"):
     def column(self, values: Array, before: Any) -> Points:
         """The records themselves: edges lie between the multiples of a grid, so that nothing is rounded."""
         return Points(values, before)
+
+    @property
+    def steps(self) -> tuple[tuple[str, Fraction | float], ...]:
+        *looks, counts = self.plan.budgets
+        names = LOOKS.get(type(self.plan.partition), tuple(f"look {i + 1}" for i in range(len(looks))))
+        return (*zip(names, looks, strict=True), ("counts of cells", counts))
 
     @property
     def rho(self) -> Fraction | float:
