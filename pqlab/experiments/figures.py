@@ -125,7 +125,8 @@ def public_rows(
     cells = public_private.cells(experiment, variants=[variant], methods=[method], **sizes)
     cells = [cell for cell in cells if cell.source == source]
     same = ("variant", "method", "epsilon", "mixture", "trial", "max_gap")
-    return [{"m": 9} | {k: row[k] for k in same} for row in public_private.run(cells, seed=seed)]
+    rows = public_private.run(cells, seed=seed, splits=trials)
+    return [{"m": 9} | {k: row[k] for k in same} for row in rows]
 
 
 def sequential_rows(
