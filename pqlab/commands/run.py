@@ -12,6 +12,7 @@ import click
 import nbformat
 
 from pq.cli import fresh_folder, project_folder, refuse
+from pqlab.pages.course import FILE, lessons
 from pqlab.pages.notebook import (
     KERNEL,
     PICTURES,
@@ -121,9 +122,14 @@ def find(name: str) -> Path:
 
 
 def pages() -> dict[str, Path]:
-    """The project's pages by name, in their order."""
+    """The project's pages by name, in the order of the course where there is one."""
     root = project_folder()
-    return {} if root is None else {path.stem: path for path in sorted((root / "notebooks").glob("[0-9][0-9]*_*.md"))}
+    if root is None:
+        return {}
+    folder = root / "notebooks"
+    if (folder / FILE).exists():
+        return {one.name: folder / f"{one.name}.md" for one in lessons(folder)}
+    return {path.stem: path for path in sorted(folder.glob("[0-9][0-9]*_*.md"))}
 
 
 def overview(known: dict[str, Path]) -> list[str]:
