@@ -1,7 +1,13 @@
-// The filter of the table of claims, and nothing else that a page could not do without.
+// The filter of the table of claims and the answers of quizzes; all else works without a script.
 document.addEventListener("DOMContentLoaded", () => {
   for (const block of document.querySelectorAll("pre")) { if (!block.hasAttribute("tabindex")) block.tabIndex = 0; }
   for (const scroll of document.querySelectorAll(".table-wrapper, .pq-scroll, .math-wrapper, div.math")) scroll.tabIndex = 0;
+  for (const quiz of document.querySelectorAll(".pq-quiz")) {
+    quiz.addEventListener("change", (event) => {
+      const { right, feedback } = event.target.dataset;
+      quiz.querySelector("p").textContent = (right === "true" ? "Right. " : "No. ") + feedback;
+    });
+  }
   const table = document.querySelector(".pq-claims");
   if (!table) return;
   const text = document.querySelector("#claims-text"), verdict = document.querySelector("#claims-verdict");

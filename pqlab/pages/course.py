@@ -90,7 +90,8 @@ def graph(course: Sequence[Lesson]) -> str:
         label = words.replace("_", " ")
         short = label if len(label) <= 15 else label[:14] + "…"
         parts.append(
-            f'<a href="pages/{name}.html" aria-label="{number} {label}"><rect x="{x}" y="{y}" width="112" height="30" rx="5"/>'
+            f'<a href="pages/{name}.html" aria-label="{number} {label}">'
+            f'<rect x="{x}" y="{y}" width="112" height="30" rx="5"/>'
             f'<text x="{x + 56}" y="{y + 19}">{number} {short}</text></a>'
         )
     width, height = max(x for x, _ in place.values()) + 130, max(y for _, y in place.values()) + 50
