@@ -1,34 +1,22 @@
-"""The book in a real browser: links, formulas, search, folding, narrow and dark screens, keyboard, contrast, console.
-
-The site is built from the committed outputs and served to this machine; the browser reaches nothing else. Without
-Chromium the tests are left out, and with CI=true that is a failure.
-"""
+"""The book, built from the committed outputs: its links, pictures and editions, and how a browser sees it: formulas,
+search, folding, narrow and dark screens, keyboard, contrast, console. Nothing is fetched from another host."""
 
 from __future__ import annotations
 
-import functools
-import http.server
-import os
 import re
-import shutil
-import threading
-from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
-from typing import Any
 from urllib.parse import unquote, urldefrag, urljoin, urlparse
 
 import pytest
 
+from browser import Page, eventually
 from pqlab.pages import course
 from pqlab.pages.book import ROOT, build_site
 
-BROWSER = shutil.which("chromium")
-if os.environ.get("CI") == "true" and BROWSER is None:
-    raise RuntimeError("Chromium is missing: run `make system`")
-
 LARGEST_SITE = 30_000_000  # bytes
 LESSONS = course.lessons(ROOT / "notebooks")
+pytestmark = pytest.mark.xdist_group("book")
 
 
 @pytest.fixture(scope="session")
@@ -36,40 +24,6 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("book") / "site"
     build_site(folder)
     return folder
-
-
-@pytest.fixture(scope="session")
-def address(site: Path) -> Iterator[str]:
-    class Quiet(http.server.SimpleHTTPRequestHandler):
-        def log_message(self, *_: Any) -> None: ...
-
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=str(site)))
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield f"http://127.0.0.1:{server.server_address[1]}/"
-    server.shutdown()
-    server.server_close()
-
-
-@pytest.fixture(scope="session")
-def driver() -> Iterator[Any]:
-    if BROWSER is None:
-        pytest.skip("Chromium is missing: run `make system`")
-    from selenium import webdriver
-
-    options = webdriver.ChromeOptions()
-    for flag in ("--headless=new", "--no-sandbox", "--disable-dev-shm-usage", "--window-size=1280,900",
-                 "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"):  # fmt: skip
-        options.add_argument(flag)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    browser = webdriver.Chrome(options=options)
-    yield browser
-    browser.quit()
-
-
-def wait(driver: Any, script: str, seconds: float = 20) -> Any:
-    from selenium.webdriver.support.ui import WebDriverWait
-
-    return WebDriverWait(driver, seconds).until(lambda one: one.execute_script(script))
 
 
 class References(HTMLParser):
@@ -144,99 +98,84 @@ def test_the_public_site_holds_no_solutions(site: Path) -> None:
 # --- the browser ----------------------------------------------------------------------------------------------------
 
 
-def test_formulas_are_set(driver: Any, address: str) -> None:
-    driver.get(address + "pages/01_exponential_mechanism.html")
-    assert wait(driver, "return document.querySelectorAll('mjx-container').length") > 50
-    assert driver.execute_script("return document.querySelectorAll('mjx-merror, [data-mjx-error]').length") == 0
+def count(page: Page, selector: str, condition: str = "true") -> int:
+    """How many elements there are for which a condition on `one` holds."""
+    script = f"return [...document.querySelectorAll(arguments[0])].filter(one => {condition}).length"
+    return int(page.js(script, selector))
 
 
-def test_the_search_finds_a_page(driver: Any, address: str) -> None:
-    driver.get(address + "search.html?q=censored")
-    assert wait(driver, "return document.querySelectorAll('#search-results li a').length") >= 1
-    links = driver.execute_script("return [...document.querySelectorAll('#search-results li a')].map(a => a.href)")
-    assert any("05_convexity" in link for link in links)
+def test_formulas_are_set(page: Page, site: Path) -> None:
+    page.open(site / "pages" / "01_exponential_mechanism.html")
+    assert eventually(lambda: count(page, "mjx-container") > 50)
+    assert count(page, "mjx-merror, [data-mjx-error]") == 0
+    assert page.requests() == [] and page.console_errors() == []
 
 
-def test_checks_are_folded_and_open_on_demand(driver: Any, address: str) -> None:
-    driver.get(address + "pages/00_tour.html")
-    folded = "return [...document.querySelectorAll('details.hide')].filter(d => !d.open).length"
-    before = driver.execute_script(folded)
-    assert before >= 5
-    driver.execute_script("document.querySelector('details.hide summary').click()")
-    assert driver.execute_script(folded) == before - 1
+def test_the_search_finds_a_page(page: Page, site: Path) -> None:
+    page.open((site / "search.html").as_uri() + "?q=censored")
+    assert eventually(lambda: count(page, "#search-results li a", "one.href.includes('05_convexity')") > 0)
+    assert page.requests() == []
 
 
-def test_one_goes_on_and_back(driver: Any, address: str) -> None:
-    driver.get(address + f"pages/{LESSONS[0].name}.html")
-    driver.execute_script("document.querySelector('a.next-page').click()")
-    assert wait(driver, f"return location.href.includes('{LESSONS[1].name}')")
-    driver.execute_script("document.querySelector('a.prev-page').click()")
-    assert wait(driver, f"return location.href.includes('{LESSONS[0].name}')")
+def test_checks_are_folded_and_open_on_demand(page: Page, site: Path) -> None:
+    page.open(site / "pages" / "00_tour.html")
+    folded = count(page, "details.hide", "!one.open")
+    assert folded >= 5
+    page.js("document.querySelector('details.hide summary').click()")
+    assert count(page, "details.hide", "!one.open") == folded - 1
 
 
-def test_claims_are_filtered(driver: Any, address: str) -> None:
-    driver.get(address + "claims.html")
-    seen = "return [...document.querySelectorAll('.pq-claims tbody tr')].filter(r => !r.hidden).length"
-    whole = driver.execute_script(seen)
-    driver.find_element("id", "claims-text").send_keys("Cauchy")
-    part = driver.execute_script(seen)
+def test_one_goes_on_and_back(page: Page, site: Path) -> None:
+    page.open(site / "pages" / f"{LESSONS[0].name}.html")
+    for link, lesson in ((".next-page", LESSONS[1]), (".prev-page", LESSONS[0])):
+        page.js(f"document.querySelector('{link}').click()")
+        assert eventually(lambda lesson=lesson: lesson.name in page.driver.current_url)
+
+
+def test_claims_are_filtered(page: Page, site: Path) -> None:
+    page.open(site / "claims.html")
+    rows = ".pq-claims tbody tr"
+    whole = count(page, rows, "!one.hidden")
+    page.driver.find_element("id", "claims-text").send_keys("Cauchy")
+    part = count(page, rows, "!one.hidden")
     assert 0 < part < whole
-    driver.execute_script("""const s = document.querySelector('#claims-verdict'); s.value = 'false as stated';
-                             s.dispatchEvent(new Event('input'));""")
-    assert 0 < driver.execute_script(seen) < part
+    page.js("""const s = document.querySelector("#claims-verdict"); s.value = "false as stated";
+               s.dispatchEvent(new Event("input"));""")
+    assert 0 < count(page, rows, "!one.hidden") < part
+    assert page.text("#claims-count").startswith(f"{count(page, rows, '!one.hidden')} of {whole}")
 
 
-def test_a_quiz_answers(driver: Any, address: str) -> None:
-    driver.get(address + "quiz.html")
-    driver.execute_script("document.querySelector('.pq-quiz input[data-right=true]').click()")
-    assert driver.execute_script("return document.querySelector('.pq-quiz p').textContent").startswith("Right. ")
-    driver.execute_script("document.querySelector('.pq-quiz input[data-right=false]').click()")
-    assert driver.execute_script("return document.querySelector('.pq-quiz p').textContent").startswith("No. ")
+def test_a_quiz_answers(page: Page, site: Path) -> None:
+    page.open(site / "quiz.html")
+    for right, word in (("true", "Right. "), ("false", "No. ")):
+        page.js(f"document.querySelector('.pq-quiz input[data-right={right}]').click()")
+        assert page.text(".pq-quiz p").startswith(word)
 
 
-@pytest.mark.parametrize("name", ["index", "claims", "api", "lecturers", "pages/00_tour", "pages/03_many_quantiles"])
-def test_a_phone_shows_all_without_scrolling_sideways(name: str, driver: Any, address: str) -> None:
-    driver.execute_cdp_cmd(
-        "Emulation.setDeviceMetricsOverride", {"width": 390, "height": 800, "deviceScaleFactor": 2, "mobile": True}
-    )
-    try:
-        driver.get(address + name + ".html")
-        wait(driver, "return document.readyState === 'complete'")
-        width = driver.execute_script("return document.documentElement.scrollWidth")
-    finally:
-        driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
-    assert width <= 392
+@pytest.mark.parametrize(
+    "name", ["index", "claims", "api", "lecturers", "symbols", "pages/00_tour", "pages/03_many_quantiles"]
+)
+def test_a_phone_shows_all_without_scrolling_sideways(name: str, page: Page, site: Path) -> None:
+    page.open(site / f"{name}.html")
+    page.resize(390)
+    assert eventually(lambda: page.overflow() <= 0), page.overflow()
 
 
-def test_the_keyboard_reaches_the_content(driver: Any, address: str) -> None:
-    from selenium.webdriver.common.keys import Keys
-
-    driver.get(address + "index.html")
-    reached = []
-    for _ in range(30):
-        driver.switch_to.active_element.send_keys(Keys.TAB)
-        reached.append(driver.execute_script("return document.activeElement.getAttribute('href') || ''"))
-    assert any("analysts" in target for target in reached), reached
+def test_the_keyboard_reaches_the_cards(page: Page, site: Path) -> None:
+    page.open(site / "index.html")
+    reached = [page.tab() for _ in range(60)]
+    cards = [one for one in reached if one["href"] == "analysts.html" and "column" in one["text"]]
+    assert cards and cards[0]["outline"]
 
 
 ACCESSIBLE = ["index", "analysts", "lecturers", "claims", "quiz", "glossary", "pages/00_tour", "pages/09_privacy"]
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 @pytest.mark.parametrize("name", ACCESSIBLE)
-def test_a_page_is_accessible(name: str, theme: str, driver: Any, address: str) -> None:
-    """Contrast, names of controls, languages, landmarks: no serious finding of axe, and no word on the console."""
-    from axe_core_python.selenium import Axe
-
-    driver.get_log("browser")
-    driver.get(address + name + ".html")
-    driver.execute_script(f"document.body.dataset.theme = '{theme}'")
-    wait(driver, "return document.readyState === 'complete'")
-    found = Axe().run(driver)["violations"]
-    serious = {
-        one["id"]: [node["target"] for node in one["nodes"]][:3]
-        for one in found
-        if one["impact"] in ("serious", "critical")
-    }
-    assert serious == {}
-    assert [line["message"] for line in driver.get_log("browser") if line["level"] == "SEVERE"] == []
+def test_a_page_is_accessible(name: str, dark: bool, page: Page, site: Path) -> None:
+    """Contrast, names of controls, languages: nothing that axe finds, and no word on the console."""
+    page.open(site / f"{name}.html")
+    page.dark(dark)
+    assert page.axe() == []
+    assert page.console_errors() == [] and page.requests() == []
