@@ -11,6 +11,7 @@ from docutils import nodes
 
 project = "pq: private quantiles with the help of predictions"
 author = "The pq developers"
+html_show_copyright = False
 extensions = [
     "myst_nb",
     "sphinx.ext.autodoc",
@@ -27,10 +28,8 @@ html_css_files = ["pq.css"]
 html_js_files = ["pq.js"]
 html_show_sourcelink = False
 html_copy_source = False
-pygments_style = "a11y-high-contrast-light" if False else "default"
+pygments_style = "default"
 nb_execution_mode = "off"
-nb_code_prompt_show = "Show {type}"
-nb_code_prompt_hide = "Hide {type}"
 nb_merge_streams = True
 myst_enable_extensions = ["amsmath", "attrs_inline", "colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 3
@@ -41,7 +40,7 @@ exclude_patterns = ["_build"]
 suppress_warnings = ["docutils", "mystnb.unknown_mime_type", "myst.header"]
 language = "en"
 
-# Places between two code spans of a compact docstring are prose, and single backticks are code.
+# Single backticks of the compact docstrings are code.
 default_role = "code"
 
 

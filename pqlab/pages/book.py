@@ -8,6 +8,7 @@ from __future__ import annotations
 import functools
 import http.server
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -149,16 +150,42 @@ def build_site(target: Path, edition: str = "student") -> None:
     source = target.parent / f"{target.name}-source"
     stage(source, edition)
     shutil.rmtree(target, ignore_errors=True)
-    options = ["-q", "--keep-going", "-j", "2", "-d", str(target.parent / f"{target.name}-doctrees")]
-    subprocess.run([sys.executable, "-m", "sphinx", *options, "-b", "html", str(source), str(target)], check=True)
-    slim(target)
+    options = ["-q", "--keep-going", "-d", str(target.parent / f"{target.name}-doctrees")]
+    quiet = os.environ | {"PYTHONWARNINGS": "ignore"}  # what extensions say to their makers
+    subprocess.run(
+        [sys.executable, "-m", "sphinx", *options, "-b", "html", str(source), str(target)], check=True, env=quiet
+    )
+    finish(target)
 
 
-def slim(site: Path) -> None:
-    """Take away what no page asks for."""
-    for name in (".doctrees", ".buildinfo", "objects.inv"):
-        path = site / name
+# Bundles of MathJax that no page loads; the one that pages do load finds its fonts and extensions beside itself.
+UNUSED = ("tex-chtml-*.js", "tex-mml-*.js", "tex-svg*.js", "mml-*.js", "node-main.js", "output/svg*")
+
+
+def finish(site: Path) -> None:
+    """Take away what no page asks for, and mend what pages get wrong for who cannot see them."""
+    unused = [site / ".doctrees", site / ".buildinfo", site / "objects.inv"]
+    unused += [path for pattern in UNUSED for path in (site / "_static" / "mathjax").glob(pattern)]
+    for path in unused:
         shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
+    for path in site.rglob("*.html"):
+        path.write_text(mended(path.read_text(encoding="utf-8")), encoding="utf-8")
+
+
+def mended(page: str) -> str:
+    """A page without what themes and directives leave undone: a heading's level, and identifiers that occur twice.
+
+    >>> mended('<p role="heading" id="a"></p><p id="a"></p>')
+    '<p role="heading" aria-level="2" id="a"></p><p></p>'
+    """
+    seen: set[str] = set()
+
+    def once(match: re.Match[str]) -> str:
+        found = "" if match[1] in seen else match[0]
+        seen.add(match[1])
+        return found
+
+    return re.sub(r' id="([^"]+)"', once, page.replace('role="heading"', 'role="heading" aria-level="2"'))
 
 
 @click.group()

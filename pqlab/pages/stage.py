@@ -68,10 +68,11 @@ class Staging:
                 text = _exercise(text, f"{name}-{exercises}")
             elif "solution" in tags(cell):
                 text = _solution(text, f"{name}-{exercises}")
-            elif not text.startswith("## Further reading"):
+            elif "**You will learn**" not in text and not text.startswith("## Further reading"):
                 new = [label for label in dict.fromkeys(found) if label not in boxed]
                 boxed |= {*new}
-                text = "\n\n".join([text, *(self.box(label, f"{name}-{make_id(label)}") for label in new)])
+                boxes = [self.box(label, f"{name}-{make_id(label)}") for label in new]
+                text = "\n\n".join([text, *boxes])
             cell.source, cell.metadata = text, {}
         return page
 
@@ -102,8 +103,8 @@ class Staging:
         row = self.claims.get(label)
         if row is None:
             return ""
-        kind = KINDS[number.partition(" ")[0]]
-        lines = [f":::{{prf:{kind}}} {number}: {_plain(row['title'])}", f":label: {identity}", ":nonumber:", ""]
+        kind, _, place = number.partition(" ")
+        lines = [f":::{{prf:{KINDS[kind]}}} {place}: {_plain(row['title'])}", f":label: {identity}", ":nonumber:", ""]
         lines += [f"*As printed.* {_plain(row['paper'])}", ""]
         if row.get("corrected"):
             lines += [f"*What holds.* {_plain(row['corrected'])}", ""]
@@ -173,11 +174,14 @@ def _plain(text: str) -> str:
 
 def _fold(cell: Any) -> None:
     marks = tags(cell)
-    if FOLDED & {*marks}:
+    folded = FOLDED & {*marks}
+    if folded:
         marks.append("hide-input")
     if "solution" in marks:
         marks.append("hide-cell")
-    cell.metadata = {"tags": marks}
+    word = "the check" if "check" in folded else "what the parameters may be" if "validate" in folded else "the code"
+    prompts = {"code_prompt_show": f"Show {word}", "code_prompt_hide": f"Hide {word}"}
+    cell.metadata = {"tags": marks, "mystnb": prompts}
     for output in cell.outputs:
         data = output.get("data", {})
         if "text/html" in data:
