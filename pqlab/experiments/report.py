@@ -21,7 +21,6 @@ from pqlab.experiments.figures import Figure, Job
 from pqlab.experiments.sequential_tasks import METHODS
 
 LABELS = {**{k: v.label for k, v in static.METHODS.items()}, **public_private.METHODS, **METHODS}
-COLOURS = (*plots.COLOURS, "black", "#8C6D31", "#E69F00", "#44AA99")
 CURVES = ("variant", "m", "method", "epsilon", "mixture", "day_block", "first_day", "last_day")
 AXES = {
     "m": ("number of quantiles", "linear"),
@@ -90,29 +89,19 @@ def _panels(figure: Figure, means: pl.DataFrame) -> list[tuple[str, str, pl.Data
 
 def _curves(ax: Any, along: str, value: str, means: pl.DataFrame) -> None:
     """One curve for each method and, where they are not the axis, each epsilon and number of quantiles."""
-    kinds = dict.fromkeys(_kind(str(method)) for method in means["method"])
-    colours = dict(zip(kinds, COLOURS, strict=False))
     apart = ["method", *(k for k in ("epsilon", "m") if k != along and k in means.columns and means[k].n_unique() > 1)]
     for key, part in means.partition_by(apart, as_dict=True, maintain_order=True).items():
         facts = dict(zip(apart, key, strict=True))
         label = ", ".join([LABELS[str(key[0])], *(f"{k} = {v:g}" for k, v in facts.items() if k != "method")])
-        style = {"linestyle": plots.DASHES.get(facts["epsilon"], "-.") if "epsilon" in facts else _dash(str(key[0]))}
+        style = plots.style_of(str(key[0]))
+        if "epsilon" in facts:
+            style["linestyle"] = plots.DASHES.get(facts["epsilon"], "-.")
         x = (part["first_day"] + part["last_day"]) / 2 if along == "day_block" else part[along]
-        line = {"linewidth": 1.4, "color": colours[_kind(str(key[0]))]} | style
-        plots.band(ax, x.to_numpy(), part[value].to_numpy(), part[f"{value}_error"].to_numpy(), label=label, **line)
+        plots.band(ax, x.to_numpy(), part[value].to_numpy(), part[f"{value}_error"].to_numpy(), label=label, **style)
     name, scale = AXES[along]
     ax.set(xlabel=name, ylabel="maximum gap (records)", xscale=scale)
     ax.set_ylim(bottom=0)
     ax.legend(fontsize=7)
-
-
-def _kind(method: str) -> str:
-    """What a method and its robust or plain variant have in common."""
-    return method.removesuffix("_robust").removesuffix("_plain")
-
-
-def _dash(method: str) -> str:
-    return "--" if method != _kind(method) else "-"
 
 
 def table(frame: pl.DataFrame) -> str:
