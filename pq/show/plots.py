@@ -19,6 +19,7 @@ import numpy.typing as npt
 Array = npt.NDArray[np.float64]
 
 BLUE, ORANGE, GREEN, RED, PURPLE, GREY = "#0072B2", "#D55E00", "#009E73", "#AA3377", "#56B4E9", "0.45"
+YELLOW = "#E69F00"
 COLOURS = (BLUE, ORANGE, GREEN, RED, PURPLE, GREY)
 # A prior, a learner or an algorithm has one colour in all pictures. Those that share one are never in one picture;
 # dashes tell variants of one method apart.
@@ -27,7 +28,7 @@ METHOD_COLOURS: dict[str, str] = {
     "cauchy": GREEN,
     "half_cauchy": PURPLE,
     "normal": ORANGE,
-    "laplace": BLUE,
+    "laplace": YELLOW,
     "public_quantiles": "black",
     "public_cauchy": GREEN,
     "pubfit": BLUE,
@@ -62,13 +63,14 @@ DASHES: dict[float, str] = {1.0: "--", 0.1: "-"}  # as in the paper: dashed for 
 
 
 def style_of(method: str) -> dict[str, str]:
-    """Colour and dashes of a method's curve, by its name in the tables; a suffix `_robust` or `_plain` is a variant.
+    """Colour and dashes of a method's curve, by its name in the tables; `_robust`, `_plain`, `_blind` are variants.
 
     >>> style_of("prox"), style_of("prox_plain")
     ({'color': '#0072B2', 'linestyle': '-'}, {'color': '#0072B2', 'linestyle': '--'})
     """
-    base = method.removesuffix("_robust").removesuffix("_plain")
-    dashes = "--" if base != method else ":" if method == "public_quantiles" else "-"
+    base = method.removesuffix("_robust").removesuffix("_plain").removesuffix("_blind")
+    dotted = method == "public_quantiles" or method.endswith("_blind")
+    dashes = ":" if dotted else "--" if base != method else "-"
     return {"color": METHOD_COLOURS[base], "linestyle": dashes}
 
 
@@ -87,7 +89,8 @@ def picture(fig: Any, description: str) -> str:
     text = drawn.getvalue()
     text = re.sub(r"<metadata>.*?</metadata>\s*", "", text[text.index("<svg") :], flags=re.DOTALL)
     text = re.sub(r'((?:\bid="|href="#|url\(#))', rf"\g<1>{name}-", text)
-    text = re.sub(r"(\d\.\d{2})\d+", r"\1", text)  # hundredths of a point are enough
+    # hundredths of a point are enough; but a letter is an outline in a fine unit, times a scale of some digits
+    text = re.sub(r"(?<!scale\()(\d\.\d{2})\d+", r"\1", text)
     words = escape(description)
     return text.replace("<svg ", f'<svg role="img" aria-label="{words}" ', 1).replace(
         ">", f">\n <title>{words}</title>", 1

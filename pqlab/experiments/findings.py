@@ -2,9 +2,9 @@
 
     python -m pqlab.experiments.findings
 
-writes `results/FINDINGS.md`. A method is *ahead* of another at a point of the horizontal axis if its mean lies below by
-more than `SURE` standard errors of the difference, *behind* if it lies as much above, and *level* otherwise. Trials
-share their data, so that the errors are, if anything, too large.
+writes `results/FINDINGS.md` and, beside the tables, their pictures. A method is *ahead* of another at a point of the
+horizontal axis if its mean lies below by more than `SURE` standard errors of the difference, *behind* if it lies as
+much above, and *level* otherwise. Trials share their data, so that the errors are, if anything, too large.
 """
 
 from __future__ import annotations
@@ -16,27 +16,26 @@ from pathlib import Path
 import click
 import polars as pl
 
-from pqlab.experiments import public_private, static
-from pqlab.experiments.figures import FIGURES
-from pqlab.experiments.sequential_tasks import METHODS
-from pqlab.experiments.table import summarise
+from pqlab.experiments import public_private, report
+from pqlab.experiments.figures import FIGURES, Figure, Job
+from pqlab.experiments.report import LABELS
+from pqlab.experiments.table import Row, summarise
 
 RESULTS = Path(__file__).resolve().parents[2] / "results"
 SURE = 3.0
 Curve = Mapping[float, tuple[float, float]]  # mean and standard error by the place on the horizontal axis
 # Each method with those that it is held against.
-SEQUENTIAL = {
+PAIRS = {
+    "kary_conditional": ("original", "kary_edge"),
+    "kary_edge": ("original",),
+    "pubfit_robust": ("public_quantiles", "public_cauchy", "pubfit", "half_cauchy", "uniform"),
+    "pubfit": ("public_quantiles", "public_cauchy", "ogd"),
     "prox": ("uniform", "cauchy", "half_cauchy", "laplace", "prox_blind", "prev", "prox_plain"),
     "prev": ("uniform", "cauchy", "half_cauchy", "prev_plain"),
     "dp": ("uniform", "cauchy", "half_cauchy", "prox"),
     "half_cauchy": ("uniform",),
 }
-STATIC = {"kary_conditional": ("original", "kary_edge"), "kary_edge": ("original",)}
-PUBLIC = {
-    "pubfit_robust": ("public_quantiles", "public_cauchy", "pubfit", "half_cauchy", "uniform"),
-    "pubfit": ("public_quantiles", "public_cauchy", "ogd"),
-}
-LABELS = METHODS | public_private.METHODS | {name: method.label for name, method in static.METHODS.items()}
+PLACES = {"m": "by number of quantiles", "epsilon": "by budget", "mixture": "by mixture", "day_block": "by first day"}
 
 
 def against(one: Curve, other: Curve) -> tuple[list[float], list[float], list[float]]:
@@ -91,50 +90,48 @@ def curves(rows: pl.DataFrame, along: str, value: str = "max_gap") -> dict[str, 
     }
 
 
-def _section(title: str, found: Mapping[str, Curve], pairs: Mapping[str, Sequence[str]]) -> Iterator[str]:
-    yield f"\n### {title}\n"
-    for one, others in pairs.items():
-        for other in others:
-            if one in found and other in found:
-                yield f"- {sentence(LABELS[one], LABELS[other], found[one], found[other])}"
+def tables() -> Iterator[tuple[Figure, Job, Path, pl.DataFrame]]:
+    """The stored means of each data set of each figure, and the file of their picture, less its suffix."""
+    for label, figure in FIGURES.items():
+        for job in figure.jobs:
+            folder, rows = _stored(label, job)
+            if rows.height:
+                yield figure, job, folder / f"{label}_{job.data}", rows
 
 
-def sequential(label: str) -> Iterator[str]:
-    """Sentences on a sequential figure: against epsilon over all days, or over time by stretches of days."""
-    figure, over_time = FIGURES[label], label == "timeplots"
-    yield f"\n## {figure.title} (`fig:{label}`): {'first days of stretches' if over_time else 'budgets'}"
-    table = pl.read_csv(RESULTS / "sequential" / f"{label}.csv")
-    table = table.filter((pl.col("day_block") >= 0) if over_time else (pl.col("day_block") == -1))
-    jobs = {job.data: job.label for job in figure.jobs}
-    for (data, variant, m), part in table.partition_by(
-        "data", "variant", "m", as_dict=True, maintain_order=True
-    ).items():
-        title = f"{jobs[str(data)]}, m = {m}, {variant} calibration"
-        yield from _section(title, curves(part, "first_day" if over_time else "epsilon"), SEQUENTIAL)
+def _stored(label: str, job: Job) -> tuple[Path, pl.DataFrame]:
+    if label.startswith(("mixplots", "pubpri")):
+        folder = RESULTS / "public_private"
+        rows = summarise(_public_rows(job.data), ["variant", "method", "epsilon", "mixture"], "max_gap")
+        return folder, pl.DataFrame(rows).rename(
+            {"mean": "max_gap", "error": "max_gap_error"}
+        ) if rows else pl.DataFrame()
+    folder = RESULTS / ("static" if label == "mplots" else "sequential")
+    return folder, pl.read_csv(folder / f"{label}.csv").filter(pl.col("data") == job.data)
 
 
-def mplots() -> Iterator[str]:
-    """Sentences on the error against the number of quantiles."""
-    yield f"\n## {FIGURES['mplots'].title} (`fig:mplots`): numbers of quantiles"
-    table = pl.read_csv(RESULTS / "static" / "mplots.csv")
-    keys = "data", "variant", "epsilon"
-    for (data, variant, epsilon), part in table.partition_by(*keys, as_dict=True, maintain_order=True).items():
-        title = f"{static.SOURCES[str(data)].label}, {variant}, epsilon {epsilon:g}"
-        yield from _section(title, curves(part, "m"), STATIC)
+def _public_rows(source: str) -> list[Row]:
+    """Rows of a source among the stored tables, none if it is not there."""
+    files = (RESULTS / "public_private").glob("*.csv")
+    mine = [f for f in files if source in public_private.EXPERIMENTS[f.stem][0]]
+    return [row for file in mine for row in public_private.read_table(file) if row["source"] == source]
 
 
-def public() -> Iterator[str]:
-    """Sentences on release with public data: against epsilon, or against the part of another population."""
-    for file in sorted((RESULTS / "public_private").glob("*.csv")):
-        along = public_private.EXPERIMENTS[file.stem][1]
-        yield f"\n## Release with public data, {file.stem}: {'budgets' if along == 'epsilon' else 'mixtures'}"
-        rows = summarise(public_private.read_table(file), ["source", "variant", "method", along], "max_gap")
-        means = pl.DataFrame(rows).rename({"mean": "max_gap", "error": "max_gap_error"})
-        for (source, variant), part in means.partition_by(
-            "source", "variant", as_dict=True, maintain_order=True
-        ).items():
-            title = f"{public_private.SOURCES[str(source)].label}, {variant}"
-            yield from _section(title, curves(part, along), PUBLIC)
+def sentences(figure: Figure, job: Job, means: pl.DataFrame) -> Iterator[str]:
+    """What the means of a data set say, by variant and by all else that is no axis."""
+    over_time = figure.along == "day_block"
+    if "day_block" in means.columns:
+        means = means.filter((pl.col("day_block") >= 0) if over_time else (pl.col("day_block") == -1))
+    along = "first_day" if over_time else figure.along
+    apart = [name for name in ("variant", "m", "epsilon") if name in means.columns and name != figure.along]
+    for part in means.partition_by(apart, maintain_order=True):
+        facts = ", ".join(f"{name} {part[name][0]}" for name in apart)
+        found = curves(part, along)
+        yield f"\n### {job.label}: {facts}\n"
+        for one, others in PAIRS.items():
+            for other in others:
+                if one in found and other in found:
+                    yield f"- {sentence(LABELS[one], LABELS[other], found[one], found[other])}"
 
 
 def text() -> str:
@@ -145,14 +142,21 @@ def text() -> str:
         f"compared by a test. *Ahead* and *behind* mean a difference of means of more than {SURE:g} of its standard\n"
         "errors, *level* less."
     )
-    parts = [mplots(), public(), *map(sequential, ("timeplots", "online-logepsplots", "worldnews-logepsplots"))]
-    return "\n".join([head, *(line for part in parts for line in part)]) + "\n"
+    lines, seen = [head], ""
+    for figure, job, _, means in tables():
+        if figure.label != seen:
+            lines.append(f"\n## {figure.title} (`fig:{figure.label}`): {PLACES[figure.along]}")
+        seen = figure.label
+        lines += sentences(figure, job, means)
+    return "\n".join(lines) + "\n"
 
 
 @click.command()
 def main() -> None:
-    """Write what the stored tables say."""
+    """Write what the stored tables say, and draw them."""
     (RESULTS / "FINDINGS.md").write_text(text(), encoding="utf-8")
+    for figure, job, path, means in tables():
+        path.with_suffix(".svg").write_text(report.draw(figure, job, means), encoding="utf-8")
 
 
 if __name__ == "__main__":
