@@ -176,27 +176,31 @@ class Plan:
         return "\n".join([head, *("  ".join(c.rjust(w) for c, w in zip(row, widths, strict=True)) for row in rows)])
 
     def draw(self, ax: Any) -> None:
-        """Draw the tree on matplotlib axes: quantiles from left to right, levels downwards, budgets beside the dots.
+        """Draw the tree on matplotlib axes: quantiles in their order from left to right, levels downwards.
 
-        Quantiles of one node are dots on one bar; each branch hangs on a quantile that bounds it.
+        A node is a bar with a dot for each of its quantiles, labelled with the budget that its mechanism spends. A
+        branch leaves a bar between the two dots that bound it and ends in the middle of its own bar.
         """
-        place = [float(q) for q in self.distinct]
         for node in self.nodes:
-            ends = [place[node.indices[0]], place[node.indices[-1]]]
-            ax.plot(ends, [-node.depth] * 2, color="0.7", linewidth=3, zorder=1)
-            for child in filter(None, node.children):
-                bound = child.low if child.low in node.indices else child.high
-                nearest = child.indices[0] if bound == child.low else child.indices[-1]
-                ax.plot([place[bound], place[nearest]], [-node.depth, -child.depth], color="0.7", zorder=1)
+            bar = (node.indices[0] - 0.3, node.indices[-1] + 0.3)
+            ax.plot(bar, [-node.depth] * 2, color="0.7", linewidth=4, solid_capstyle="round", zorder=1)
+            ends = (bar[0] - 0.3, *node.indices, bar[1] + 0.3)
+            for child, left, right in zip(node.children, ends, ends[1:], strict=False):
+                if child is not None:
+                    places = [(left + right) / 2, (child.indices[0] + child.indices[-1]) / 2]
+                    ax.plot(places, [-node.depth, -child.depth], color="0.7", linewidth=1.2, zorder=0)
         for i, q in enumerate(self.distinct):
             level = -self._node_of[i].depth
-            ax.scatter([place[i]], [level], s=60, zorder=2, color="C0")
+            ax.scatter([i], [level], s=50, zorder=2, color="C0")
             label = f"{_short(q)}\n$\\varepsilon_i$={float(self.mechanisms[i].epsilon):.3g}"
-            ax.annotate(label, (place[i], level), textcoords="offset points", xytext=(0, 8), ha="center", fontsize=7)
-        ax.set_xlim(0, 1)
-        ax.set_ylim(-self.depth - 0.5, 0)
+            ax.annotate(
+                label, (i, level), textcoords="offset points", xytext=(0, -7), ha="center", va="top", fontsize=8
+            )
+        ax.set_xlim(-0.8, len(self.distinct) - 0.2)
+        ax.set_ylim(-self.depth - 0.6, -0.7)
         ax.set_yticks([-level for level in range(1, self.depth + 1)], [str(k) for k in range(1, self.depth + 1)])
-        ax.set_xlabel("quantile")
+        ax.set_xticks([])
+        ax.set_xlabel("quantiles, in their order")
         ax.set_ylabel("level")
 
 

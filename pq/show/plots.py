@@ -6,7 +6,11 @@ colours tell the curves apart for colour-blind readers too, and line styles tell
 
 from __future__ import annotations
 
+import hashlib
+import io
+import re
 from collections.abc import Mapping, Sequence
+from html import escape
 from typing import Any
 
 import numpy as np
@@ -15,9 +19,35 @@ import numpy.typing as npt
 Array = npt.NDArray[np.float64]
 
 BLUE, ORANGE, GREEN, RED, PURPLE, GREY = "#0072B2", "#D55E00", "#009E73", "#AA3377", "#56B4E9", "0.45"
+YELLOW = "#E69F00"
 COLOURS = (BLUE, ORANGE, GREEN, RED, PURPLE, GREY)
+# A prior, a learner or an algorithm has one colour in all pictures. Those that share one are never in one picture;
+# dashes tell variants of one method apart.
+METHOD_COLOURS: dict[str, str] = {
+    "uniform": GREY,
+    "cauchy": GREEN,
+    "half_cauchy": PURPLE,
+    "normal": ORANGE,
+    "laplace": YELLOW,
+    "public_quantiles": "black",
+    "public_cauchy": GREEN,
+    "pubfit": BLUE,
+    "ogd": ORANGE,
+    "prev": ORANGE,
+    "prox": BLUE,
+    "dp": RED,
+    "open": "black",
+    "original": BLUE,
+    "kary_edge": ORANGE,
+    "kary_conditional": GREEN,
+    "tree": BLUE,
+    "joint": ORANGE,
+    "cells": GREEN,
+    "margin": RED,
+}
 STYLE: dict[str, Any] = {
     "figure.dpi": 80,
+    "svg.fonttype": "path",  # a reader's machine may lack the font, and labels would not fit their places
     "figure.constrained_layout.use": True,
     "font.size": 10,
     "axes.titlesize": 11,
@@ -30,6 +60,54 @@ STYLE: dict[str, Any] = {
     "legend.fontsize": 9,
 }
 DASHES: dict[float, str] = {1.0: "--", 0.1: "-"}  # as in the paper: dashed for epsilon = 1, solid for 0.1
+
+
+def style_of(method: str) -> dict[str, str]:
+    """Colour and dashes of a method's curve, by its name in the tables; `_robust`, `_plain`, `_blind` are variants.
+
+    >>> style_of("prox"), style_of("prox_plain")
+    ({'color': '#0072B2', 'linestyle': '-'}, {'color': '#0072B2', 'linestyle': '--'})
+    """
+    base = method.removesuffix("_robust").removesuffix("_plain").removesuffix("_blind")
+    dotted = method == "public_quantiles" or method.endswith("_blind")
+    dashes = ":" if dotted else "--" if base != method else "-"
+    return {"color": METHOD_COLOURS[base], "linestyle": dashes}
+
+
+def picture(fig: Any, description: str) -> str:
+    """A figure as SVG that says in words what it shows, the same text every time.
+
+    fig: a matplotlib figure. description: for who does not see the figure; a sentence or two, no line breaks.
+    """
+    from matplotlib import rc_context
+
+    drawn = io.StringIO()
+    # The identifiers of two figures in one document must differ: clips and glyphs are found by them.
+    name = "f" + hashlib.sha256(description.encode()).hexdigest()[:8]
+    with rc_context({"svg.hashsalt": name}):
+        fig.savefig(drawn, format="svg", metadata=dict.fromkeys(("Creator", "Date", "Format", "Type")))
+    text = drawn.getvalue()
+    text = re.sub(r"<metadata>.*?</metadata>\s*", "", text[text.index("<svg") :], flags=re.DOTALL)
+    text = re.sub(r'((?:\bid="|href="#|url\(#))', rf"\g<1>{name}-", text)
+    # hundredths of a point are enough; but a letter is an outline in a fine unit, times a scale of some digits
+    text = re.sub(r"(?<!scale\()(\d\.\d{2})\d+", r"\1", text)
+    words = escape(description)
+    return text.replace("<svg ", f'<svg role="img" aria-label="{words}" ', 1).replace(
+        ">", f">\n <title>{words}</title>", 1
+    )
+
+
+def show(fig: Any, description: str) -> None:
+    """Show a figure in a notebook as a vector picture, with a description for who does not see it, and close it.
+
+    fig, description: as in `picture`.
+    """
+    from IPython.display import display
+    from matplotlib import pyplot as plt
+
+    text = picture(fig, description)
+    plt.close(fig)
+    display({"image/svg+xml": text, "text/plain": description}, raw=True)
 
 
 def band(ax: Any, x: Any, mean: Any, error: Any, **style: Any) -> Array:
@@ -53,7 +131,8 @@ def gap_against_m(
     order of the legend. Returns (3, number of m) arrays of m, mean and standard error by method and epsilon.
     """
     drawn = {}
-    for colour, (method, label) in zip(COLOURS, labels.items(), strict=False):
+    for method, label in labels.items():
+        colour = METHOD_COLOURS.get(method, RED)
         for epsilon in sorted({float(row["epsilon"]) for row in summary}, reverse=True):
             rows = [row for row in summary if row["method"] == method and row["epsilon"] == epsilon]
             rows.sort(key=lambda row: row["m"])
@@ -97,10 +176,13 @@ def tail(ax: Any, gaps: Any, probabilities: Any, **style: Any) -> tuple[Array, A
     return g, reached
 
 
-def bars(ax: Any, names: Sequence[str], groups: Mapping[str, tuple[Any, Any]]) -> dict[str, Array]:
+def bars(
+    ax: Any, names: Sequence[str], groups: Mapping[str, tuple[Any, Any]], colours: Sequence[str] = COLOURS
+) -> dict[str, Array]:
     """Means with standard errors, side by side for each name.
 
-    names: (k,) along the axis. groups: label -> (means (k,), standard errors (k,)). Returns label -> (2, k) as drawn.
+    names: (k,) along the axis. groups: label -> (means (k,), standard errors (k,)). colours: of the groups, in order.
+    Returns label -> (2, k) as drawn.
     """
     width = 0.8 / len(groups)
     place = np.arange(len(names), dtype=np.float64)
@@ -109,7 +191,7 @@ def bars(ax: Any, names: Sequence[str], groups: Mapping[str, tuple[Any, Any]]) -
         drawn[label] = np.array([mean, error], dtype=np.float64)
         left = place + (j - (len(groups) - 1) / 2) * width
         whiskers = {"elinewidth": 1, "capsize": 2}
-        ax.bar(left, drawn[label][0], width, yerr=drawn[label][1], label=label, color=COLOURS[j], error_kw=whiskers)
+        ax.bar(left, drawn[label][0], width, yerr=drawn[label][1], label=label, color=colours[j], error_kw=whiskers)
     ax.set_xticks(place, names)
     ax.grid(visible=False, axis="x")
     return drawn

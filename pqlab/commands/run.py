@@ -12,8 +12,10 @@ import click
 import nbformat
 
 from pq.cli import fresh_folder, project_folder, refuse
+from pqlab.pages.course import FILE, lessons
 from pqlab.pages.notebook import (
     KERNEL,
+    PICTURES,
     Notebook,
     NotebookError,
     code_cells,
@@ -21,6 +23,7 @@ from pqlab.pages.notebook import (
     load,
     missing_outputs,
     read_parameters,
+    read_ranges,
     tags,
 )
 from pqlab.pages.parameters import ParameterError, code_for, parse_all
@@ -47,8 +50,9 @@ def run(
 ) -> None:
     """Run NOTEBOOK, a path or a bare name such as 03_many_quantiles, with other parameters.
 
-    A name that the notebook does not declare, and a value of another type than its default, is refused before anything
-    runs. The executed notebook and its figures go to a new folder; earlier runs are kept.
+    A name that the notebook does not declare, a value of another type than its default, and one out of the range that
+    the notebook declares, is refused before anything runs. The executed notebook and its figures go to a new folder;
+    earlier runs are kept.
     """
     if listed:
         for line in overview(pages()):
@@ -62,6 +66,7 @@ def run(
         source = find(notebook)
         page = load(source)
         values = parse_all(read_parameters(page), given)
+        within_ranges(page, values)
     except (NotebookError, ParameterError) as error:
         raise refuse(f"{notebook}: {error}") from None
     folder = fresh_folder(output, source.stem)
@@ -84,6 +89,19 @@ def run(
         raise click.ClickException("; ".join(missing))
 
 
+def within_ranges(page: Notebook, values: dict[str, Any]) -> None:
+    """Refuse values out of the ranges that a page declares, without running any of it.
+
+    Raises:
+        ParameterError: names the parameter and its range.
+    """
+    ranges = read_ranges(page)
+    for name, value in values.items():
+        if ranges and not ranges[name].allows(value):
+            ending = ", or None" if ranges[name].optional else ""
+            raise ParameterError(f"parameter {name!r} must be {ranges[name].words}{ending}, and is {value!r}")
+
+
 def find(name: str) -> Path:
     """The file that a path means, or the project's page that a bare name does, never one that lies about elsewhere.
 
@@ -104,18 +122,27 @@ def find(name: str) -> Path:
 
 
 def pages() -> dict[str, Path]:
-    """The project's pages by name, in their order."""
+    """The project's pages by name, in the order of the course where there is one."""
     root = project_folder()
-    return {} if root is None else {path.stem: path for path in sorted((root / "notebooks").glob("[0-9][0-9]*_*.md"))}
+    if root is None:
+        return {}
+    folder = root / "notebooks"
+    if (folder / FILE).exists():
+        return {one.name: folder / f"{one.name}.md" for one in lessons(folder)}
+    return {path.stem: path for path in sorted(folder.glob("[0-9][0-9]*_*.md"))}
 
 
 def overview(known: dict[str, Path]) -> list[str]:
-    """A line for each page, with its title and the parameters that it declares."""
+    """For each page a line with its title, and a line for each parameter with its default and what it may be."""
     lines = []
     for name, path in known.items():
         page = load(path)
         title = next(cell.source for cell in page.cells if cell.cell_type == "markdown").splitlines()[0].lstrip("# ")
-        lines.append(f"{name}: {title} ({', '.join(read_parameters(page)) or 'no parameters'})")
+        lines.append(f"{name}: {title}")
+        ranges = read_ranges(page)
+        for parameter in read_parameters(page).values():
+            words = ranges[parameter.name].words if ranges else str(parameter.shape)
+            lines.append(f"    {parameter.name} = {parameter.default!r}: {words}")
     return lines
 
 
@@ -163,11 +190,11 @@ def execute_with(notebook: Notebook, values: dict[str, Any], target: Path) -> No
 
 
 def save_figures(notebook: Notebook, folder: Path) -> list[Path]:
-    """Store each image of an executed notebook as a PNG file in the folder."""
+    """Store each image of an executed notebook as a file in the folder."""
     paths: list[Path] = []
     for cell in code_cells(notebook):
-        for image in images(cell):
-            path = folder / f"figure-{len(paths) + 1}.png"
+        for kind, image in images(cell):
+            path = folder / f"figure-{len(paths) + 1}.{kind}"
             path.write_bytes(image)
             paths.append(path)
     return paths
@@ -179,6 +206,6 @@ def results(notebook: Notebook) -> list[str]:
     for cell in code_cells(notebook):
         for output in cell.outputs if "result" in tags(cell) else []:
             text = output.get("text") or output.get("data", {}).get("text/plain", "")
-            if text.strip() and "image/png" not in output.get("data", {}):
+            if text.strip() and not PICTURES.keys() & output.get("data", {}):
                 shown.append(text.rstrip("\n"))
     return shown

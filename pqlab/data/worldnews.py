@@ -10,8 +10,10 @@ import csv
 import gzip
 import io
 import json
+import re
+import warnings
 import zipfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
@@ -50,15 +52,41 @@ class Post:
     scores: list[float] = field(default_factory=list)
 
 
+def glove_embedding(path: Path | str, stop_words: Iterable[str] = ()) -> Embed:
+    """The paper's embedding of a title: the normalised sum of the GloVe vectors of its words, stop words left out.
+
+    path: a text file of GloVe, a word and its numbers in each line; the paper's have 25. stop_words: lower case; the
+    paper's are NLTK's English ones. Returns title -> (dimension,), zero where no word is known; for `bbc(embed=...)`.
+    Raises `ValueError` naming path if a line is no word with as many numbers as the first has.
+    """
+    left_out, vectors = frozenset(stop_words), {}
+    with open(path, encoding="utf-8") as file:
+        for line in file:
+            word, *numbers = line.rstrip("\n").split(" ")
+            vectors[word] = np.array(numbers, dtype=np.float64)
+    lengths = {len(vector) for vector in vectors.values()}
+    if len(lengths) != 1:
+        raise ValueError(f"path must hold vectors of one length, got {sorted(lengths)}")
+    zero = np.zeros(lengths.pop())
+
+    def embed(title: str) -> npt.ArrayLike:
+        words = [word for word in re.findall(r"\w+", title.lower()) if word not in left_out]
+        total = sum((vectors.get(word, zero) for word in words), zero)
+        size = float(np.linalg.norm(total))
+        return total / size if size else total
+
+    return embed
+
+
 def flesch_scorer() -> tuple[Score, str]:
     """textstat's Flesch reading ease, and the name and version of the package.
 
-    Raises
-    ------
-    ImportError : naming the package, if it is not installed.
+    Raises `ImportError` naming the package, if it is not installed; the extra `scores` pins the paper's version.
     """
     try:
-        textstat = import_module("textstat")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # it says that what it is built on is old
+            textstat = import_module("textstat")
     except ImportError as error:
         raise ImportError("scores need the optional package textstat: pip install textstat, or pass score") from error
     return textstat.flesch_reading_ease, f"textstat {metadata.version('textstat')}"
@@ -191,8 +219,8 @@ def bbc(
 
     Features of a post: seven for the day of the week (UTC), the sine of the day of the year and of the time of day,
     whether it is gilded, its title's score and its number of words (hundreds), and a vector for the title. The paper
-    sums GloVe vectors of 25 numbers; the default here is `pq.datasets.features.title_embedding`, also 25, which needs
-    no download.
+    sums GloVe vectors of 25 numbers, as `glove_embedding` does with their file; the default here is
+    `pq.datasets.features.title_embedding`, also 25, which needs no download.
 
     Parameters
     ----------

@@ -16,6 +16,7 @@ from typing import Any, get_args
 import numpy as np
 import numpy.typing as npt
 
+from pq.core.choices import Calibration
 from pqlab.experiments import public_private, sequential, static
 from pqlab.experiments.grid import Unit
 from pqlab.experiments.sequential_tasks import TASKS
@@ -124,18 +125,20 @@ def public_rows(
     cells = public_private.cells(experiment, variants=[variant], methods=[method], **sizes)
     cells = [cell for cell in cells if cell.source == source]
     same = ("variant", "method", "epsilon", "mixture", "trial", "max_gap")
-    return [{"m": 9} | {k: row[k] for k in same} for row in public_private.run(cells, seed=seed)]
+    rows = public_private.run(cells, seed=seed, splits=trials)
+    return [{"m": 9} | {k: row[k] for k in same} for row in rows]
 
 
 def sequential_rows(
-    *, task: str, methods: list[str], epsilons: list[float], days: int | None, m: int, first_trial: int, trials: int,
-    day_blocks: int, seed: int,
+    *, task: str, calibration: Any, methods: list[str], epsilons: list[float], days: int | None, m: int,
+    first_trial: int, trials: int, day_blocks: int, seed: int,
 ) -> list[Row]:  # fmt: skip
     """Maximum gaps of a sequence, by trial: mean and median over all days, block -1, and over each block of days."""
-    cell = sequential.Cell(task, methods[0], epsilons[0], days, first_trial, trials, seed=seed, m=m)
+    sizes: dict[str, Any] = {"days": days, "first_trial": first_trial, "trials": trials, "m": m, "seed": seed}
+    cell = sequential.Cell(task, methods[0], epsilons[0], calibration=calibration, **sizes)
     tables = sequential.run_cells(cell, methods, epsilons)
     return [
-        {"method": method, "m": m, "epsilon": epsilon, "trial": first_trial + k} | row
+        {"variant": calibration, "method": method, "m": m, "epsilon": epsilon, "trial": first_trial + k} | row
         for (method, epsilon), table in tables.items()
         for k in range(table.shape[1])
         for row in day_rows(table[:, k], day_blocks)
@@ -219,7 +222,7 @@ def _sequential_units(
 ) -> list[Unit]:
     """Units of a task against epsilon or, at one epsilon, over time."""
     days = profile.days_noiseless if task == "synthetic" else profile.days
-    chosen = sequential.methods_for(TASKS[task]) if methods is None else methods
+    chosen = sequential.methods_for(TASKS[task], controls=log_epsilon is None) if methods is None else methods
     own = {
         "task": task,
         "methods": list(chosen),
@@ -232,8 +235,11 @@ def _sequential_units(
             figure,
             data,
             sequential_rows,
-            own | {"m": m, "first_trial": first, "trials": min(sequential.BLOCK, profile.trials - first)},
+            own
+            | {"calibration": calibration, "m": m, "first_trial": first}
+            | {"trials": min(sequential.BLOCK, profile.trials - first)},
         )
+        for calibration in get_args(Calibration)
         for m in ms
         for first in range(0, profile.trials, sequential.BLOCK)
     ]

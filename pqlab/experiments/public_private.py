@@ -3,6 +3,10 @@
 
 As in `pqlab.experiments.static` every cell gives the same row whatever else is run. All methods see the same records
 and the same uniform random numbers in a trial.
+
+What is public is drawn too: which records are held out, and which samples a fit learns from. A split is one such draw.
+With as many splits as trials each trial has its own, and standard errors over trials are those of the experiment; one
+split for all trials saves the time of fits, and its errors are given that split.
 """
 
 from __future__ import annotations
@@ -12,7 +16,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cache
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal
 
@@ -53,8 +57,13 @@ EXPERIMENTS: dict[str, tuple[tuple[str, ...], str]] = {  # sources, and what var
 }
 
 
-@cache
-def populations(source: str, seed: int = 0) -> tuple[Array, Array, Array]:
+def _named(*name: Any, split: int) -> tuple[Any, ...]:
+    """The name of a stream of a split."""
+    return (*name, "split", split) if split else name
+
+
+@lru_cache(maxsize=8)  # a split of all books is large, and trials come one after another
+def populations(source: str, seed: int = 0, split: int = 0) -> tuple[Array, Array, Array]:
     """Public records, private records of the first population, and private ones of the second.
 
     Where the source holds out a part of the first population, the three are disjoint; Adult's private records are those
@@ -67,59 +76,59 @@ def populations(source: str, seed: int = 0) -> tuple[Array, Array, Array]:
     first, second = chosen.first().to_array(), chosen.second().to_array()
     if not chosen.held_out:
         return first, first[:0], second
-    shuffled = stream(seed, "held out", source).permutation(first)
+    shuffled = stream(seed, *_named("held out", source, split=split)).permutation(first)
     kept = math.ceil(HELD_OUT * len(shuffled))
     return shuffled[kept:], shuffled[:kept], second
 
 
-def sample(source: str, mixture: float, n: int, trial: int, seed: int = 0) -> Array:
+def sample(source: str, mixture: float, n: int, trial: int, seed: int = 0, split: int = 0) -> Array:
     """The sorted private records of a trial: `round(mixture * n)` of the second population, the others of the first.
 
     >>> len(sample("movies_length", 0.3, 100, trial=0))
     100
     """
-    _, first, second = populations(source, seed)
+    _, first, second = populations(source, seed, split)
     rng = stream(seed, "private", source, n, trial)
     shifted = round(mixture * n) if len(first) else n
     parts = rng.choice(second, shifted, replace=False), rng.choice(first, n - shifted, replace=False)
     return np.sort(np.concatenate(parts))
 
 
-@cache
-def _fitted(source: str, optimizer: str, n: int, m: int, seed: int, ties: str) -> tuple[pq.Laplace, ...]:
+@lru_cache(maxsize=1024)
+def _fitted(source: str, optimizer: str, n: int, m: int, seed: int, ties: str, split: int) -> tuple[pq.Laplace, ...]:
     loc, scale, resolution = SOURCES[source].guesses()
     priors = pq.fit_public(
-        populations(source, seed)[0],
+        populations(source, seed, split)[0],
         even_quantiles(m),
         sample_size=n,
         loc=loc,
         scale=scale,
         min_width=resolution,
         optimizer=optimizer,
-        rng=stream(seed, "fit", source, optimizer, n, m),
+        rng=stream(seed, *_named("fit", source, optimizer, n, m, split=split)),
         ties=ties,
     )
     return tuple(priors)
 
 
 def fitted(
-    source: str, optimizer: str, n: int, m: int, seed: int = 0, variant: Variant = "grid"
+    source: str, optimizer: str, n: int, m: int, seed: int = 0, variant: Variant = "grid", split: int = 0
 ) -> tuple[pq.Laplace, ...]:
-    """The priors that PubFit learns from a source's public records; the same in all trials.
+    """The priors that PubFit learns from a source's public records of a split.
 
     Where public records are equal it aims at their value if outputs are on the grid, else at what is beside it.
     """
-    return _fitted(source, optimizer, n, m, seed, "between" if variant == "grid" else "beside")
+    return _fitted(source, optimizer, n, m, seed, "between" if variant == "grid" else "beside", split)
 
 
-@cache
-def public_quantiles(source: str, variant: Variant, m: int, seed: int = 0) -> Array:
+@lru_cache(maxsize=1024)
+def public_quantiles(source: str, variant: Variant, m: int, seed: int = 0, split: int = 0) -> Array:
     """The quantiles of the public records, as values that may be released.
 
     "grid": the value at the rank. Real outputs: the distinct value, or a step beyond the largest, that has nearest to
     the wanted number of records below it, as eq:gap counts.
     """
-    x = np.sort(populations(source, seed)[0])
+    x = np.sort(populations(source, seed, split)[0])
     targets = np.array([rank(q, len(x)) for q in even_quantiles(m)])
     if variant == "grid":
         return np.asarray(x[np.maximum(targets - 1, 0)])
@@ -128,7 +137,9 @@ def public_quantiles(source: str, variant: Variant, m: int, seed: int = 0) -> Ar
     return np.append(values, x[-1] + SOURCES[source].resolution)[nearest]
 
 
-def priors(method: str, source: str, n: int, m: int, seed: int = 0, variant: Variant = "grid") -> list[Prior]:
+def priors(
+    method: str, source: str, n: int, m: int, seed: int = 0, variant: Variant = "grid", split: int = 0
+) -> list[Prior]:
     """The m priors of a method; `public_quantiles`, which releases nothing private, has none.
 
     >>> priors("public_cauchy", "adult_age", 100, 1)
@@ -141,9 +152,9 @@ def priors(method: str, source: str, n: int, m: int, seed: int = 0, variant: Var
     if method == "half_cauchy":
         return [safe] * m
     if method == "public_cauchy":
-        return [pq.Cauchy(value, facts.scale) for value in public_quantiles(source, "paper", m, seed).tolist()]
+        return [pq.Cauchy(value, facts.scale) for value in public_quantiles(source, "paper", m, seed, split).tolist()]
     optimizer, _, robust = method.partition("_")
-    learned = fitted(source, {"pubfit": "cocob", "ogd": "ogd"}[optimizer], n, m, seed, variant)
+    learned = fitted(source, {"pubfit": "cocob", "ogd": "ogd"}[optimizer], n, m, seed, variant, split)
     return [prior.mix(safe, ROBUST_WEIGHT) if robust else prior for prior in learned]
 
 
@@ -180,16 +191,17 @@ class Cell:
     trial: int
 
 
-def run_cell(cell: Cell, *, n: int = 100, m: int = 9, seed: int = 0) -> Row:
-    """Make one release and measure it: the cell's fields and `max_gap` in records.
+def run_cell(cell: Cell, *, n: int = 100, m: int = 9, seed: int = 0, splits: int = 1) -> Row:
+    """Make one release and measure it: the cell's fields and `max_gap` in records. splits: trials take them in turn.
 
     >>> row = run_cell(Cell("adult_age", "grid", "uniform", 1.0, 0.0, trial=0))
     >>> 0 <= row["max_gap"] <= 100
     True
     """
-    x, quantiles = sample(cell.source, cell.mixture, n, cell.trial, seed), even_quantiles(m)
+    split, quantiles = cell.trial % splits, even_quantiles(m)
+    x = sample(cell.source, cell.mixture, n, cell.trial, seed, split)
     if cell.method == "public_quantiles":
-        values = public_quantiles(cell.source, cell.variant, m, seed)
+        values = public_quantiles(cell.source, cell.variant, m, seed, split)
     else:
         options: dict[Variant, dict[str, Any]] = {
             "paper": {"calibration": "paper"},
@@ -201,7 +213,7 @@ def run_cell(cell: Cell, *, n: int = 100, m: int = 9, seed: int = 0) -> Row:
             quantiles,
             mechanism="tree",
             epsilon=cell.epsilon,
-            priors=priors(cell.method, cell.source, n, m, seed, cell.variant),
+            priors=priors(cell.method, cell.source, n, m, seed, cell.variant, split),
             rng=stream(seed, "noise", cell.source, n, m, cell.epsilon, cell.mixture, cell.trial),
             **options[cell.variant],
         ).values
@@ -248,10 +260,12 @@ def cells(
     ]
 
 
-def run(grid: Sequence[Cell], *, n: int = 100, m: int = 9, seed: int = 0, progress: bool = False) -> list[Row]:
+def run(
+    grid: Sequence[Cell], *, n: int = 100, m: int = 9, seed: int = 0, splits: int = 1, progress: bool = False
+) -> list[Row]:
     """The table of a grid, one row a cell; see `run_cell`. progress: show a bar on stderr."""
     bar = tqdm(grid, disable=None if progress else True, unit="release", miniters=max(1, math.ceil(len(grid) / 200)))
-    return [run_cell(cell, n=n, m=m, seed=seed) for cell in bar]
+    return [run_cell(cell, n=n, m=m, seed=seed, splits=splits) for cell in bar]
 
 
 FIELDS = ("source", "variant", "method", "epsilon", "mixture")
@@ -298,10 +312,11 @@ def grid_of(experiment: str) -> tuple[list[float], list[float]]:
 @click.option("--seed", default=0, show_default=True, type=click.IntRange(min=0))
 @click.option("--out", type=click.Path(path_type=Path), default=None, help="file; by default among the results")
 def main(experiment: str, trials: int, seed: int, out: Path | None) -> None:
-    """Run an experiment as in the paper and store its table."""
+    """Run an experiment as in the paper, with a split for each trial, and store its table."""
     epsilons, mixtures = grid_of(experiment)
     grid = cells(experiment, epsilons=epsilons, mixtures=mixtures, trials=trials)
-    rows = run(grid, seed=seed, progress=True)
+    # Trials outermost: one split in memory at a time.
+    rows = run(sorted(grid, key=lambda cell: cell.trial), seed=seed, splits=trials, progress=True)
     command = f"python -m pqlab.experiments.public_private {experiment} --trials {trials} --seed {seed}"
     write_table(out or RESULTS / f"{experiment}.csv", rows, command)
 

@@ -5,9 +5,7 @@ Truth ring, like all experiments: means of errors that only evaluation may see.
 
 from __future__ import annotations
 
-import base64
 import html
-import io
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -21,7 +19,6 @@ from pqlab.experiments.figures import Figure, Job
 from pqlab.experiments.sequential_tasks import METHODS
 
 LABELS = {**{k: v.label for k, v in static.METHODS.items()}, **public_private.METHODS, **METHODS}
-COLOURS = (*plots.COLOURS, "black", "#8C6D31", "#E69F00", "#44AA99")
 CURVES = ("variant", "m", "method", "epsilon", "mixture", "day_block", "first_day", "last_day")
 AXES = {
     "m": ("number of quantiles", "linear"),
@@ -34,7 +31,7 @@ PAGE = """<!doctype html>
 body {{ font: 16px/1.5 system-ui, sans-serif; max-width: 62rem; margin: 2rem auto; padding: 0 1rem; color: #222 }}
 table {{ border-collapse: collapse; font-size: 0.85rem }} td, th {{ padding: 0.1rem 0.6rem; text-align: right }}
 th {{ border-bottom: 1px solid #999 }} td.text {{ text-align: left }}
-img {{ max-width: 100% }} code {{ font-size: 0.85rem }}
+svg {{ max-width: 100%; height: auto }} code {{ font-size: 0.85rem }}
 </style></head><body>
 {body}
 </body></html>
@@ -60,59 +57,64 @@ def summary(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def draw(figure: Figure, job: Job, means: pl.DataFrame) -> str:
-    """The picture of one data set of a figure, as a PNG image in an HTML tag."""
+    """The picture of one data set of a figure: a vector picture with words for who does not see it."""
     panels = _panels(figure, means)
     style: Any = plots.STYLE
     with rc_context(style):
-        canvas = Canvas(figsize=(5.5 * len(panels), 4.2), dpi=90)
-        for ax, (title, value, part) in zip(canvas.subplots(1, len(panels), squeeze=False)[0], panels, strict=True):
+        canvas = Canvas(figsize=(5.5 * len(panels), 4.6))
+        axes = canvas.subplots(1, len(panels), squeeze=False, sharey=figure.along != "m")[0]
+        for ax, (title, value, part) in zip(axes, panels, strict=True):
             ax.set_title(f"{job.label}{title}")
             _curves(ax, figure.along, value, part)
-        picture = io.BytesIO()
-        canvas.savefig(picture, format="png")
-    data = base64.b64encode(picture.getvalue()).decode()
-    return f'<img alt="{html.escape(figure.title)}: {html.escape(job.label)}" src="data:image/png;base64,{data}">'
+        canvas.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=4, fontsize=8)
+        words = f"{figure.title}, {job.label}: {' and '.join(title.strip(', ') or 'one panel' for title, *_ in panels)}"
+        return plots.picture(canvas, words)
 
 
 def _panels(figure: Figure, means: pl.DataFrame) -> list[tuple[str, str, pl.DataFrame]]:
-    """Title, column and rows of each panel: one for each variant, or the mean and the median over days."""
-    if figure.along == "day_block":
-        return [("", "max_gap", means.filter(pl.col("day_block") >= 0))]
-    if "variant" in means.columns:
-        parts = means.partition_by("variant", as_dict=True, maintain_order=True)
-        return [(f" ({name})", "max_gap", part) for (name,), part in parts.items()]
-    whole = means.filter(pl.col("day_block") == -1)
+    """Title, column and rows of each panel: a panel for each variant and number of quantiles, of the mean over days and
+    for some of the median."""
+    apart = [name for name in ("variant", *(["m"] if figure.along != "m" else [])) if name in means.columns]
+    chosen = means
+    if "day_block" in means.columns:
+        over_time = figure.along == "day_block"
+        chosen = means.filter((pl.col("day_block") >= 0) if over_time else (pl.col("day_block") == -1))
+    values = {"max_gap": ""}
     if figure.label.startswith("worldnews"):
-        return [(", mean over data sets", "max_gap", whole), (", median over data sets", "median_gap", whole)]
-    parts = whole.partition_by("m", as_dict=True, maintain_order=True)
-    return [(f", m = {m}" if len(parts) > 1 else "", "max_gap", part) for (m,), part in parts.items()]
+        values = {"max_gap": ", mean over data sets", "median_gap": ", median over data sets"}
+    return [
+        ("".join(f", {_fact(name, part[name][0])}" for name in apart) + _budget(figure, part) + words, value, part)
+        for part in (chosen.partition_by(apart, maintain_order=True) if apart else [chosen])
+        for value, words in values.items()
+    ]
+
+
+def _fact(name: str, value: Any) -> str:
+    return str(value) if name == "variant" else f"{name} = {value}"
+
+
+def _budget(figure: Figure, part: pl.DataFrame) -> str:
+    """The budget, where all curves have the same."""
+    one = figure.along != "epsilon" and part["epsilon"].n_unique() == 1
+    return f", epsilon {part['epsilon'][0]:g}" if one else ""
 
 
 def _curves(ax: Any, along: str, value: str, means: pl.DataFrame) -> None:
-    """One curve for each method and, where they are not the axis, each epsilon and number of quantiles."""
-    kinds = dict.fromkeys(_kind(str(method)) for method in means["method"])
-    colours = dict(zip(kinds, COLOURS, strict=False))
-    apart = ["method", *(k for k in ("epsilon", "m") if k != along and k in means.columns and means[k].n_unique() > 1)]
+    """One curve for each method and, where they are not the axis, each epsilon."""
+    apart = ["method", *(["epsilon"] if along != "epsilon" and means["epsilon"].n_unique() > 1 else [])]
     for key, part in means.partition_by(apart, as_dict=True, maintain_order=True).items():
         facts = dict(zip(apart, key, strict=True))
         label = ", ".join([LABELS[str(key[0])], *(f"{k} = {v:g}" for k, v in facts.items() if k != "method")])
-        style = {"linestyle": plots.DASHES.get(facts["epsilon"], "-.") if "epsilon" in facts else _dash(str(key[0]))}
+        style = plots.style_of(str(key[0]))
+        if "epsilon" in facts:
+            style["linestyle"] = plots.DASHES.get(facts["epsilon"], "-.")
         x = (part["first_day"] + part["last_day"]) / 2 if along == "day_block" else part[along]
-        line = {"linewidth": 1.4, "color": colours[_kind(str(key[0]))]} | style
-        plots.band(ax, x.to_numpy(), part[value].to_numpy(), part[f"{value}_error"].to_numpy(), label=label, **line)
+        plots.band(ax, x.to_numpy(), part[value].to_numpy(), part[f"{value}_error"].to_numpy(), label=label, **style)
     name, scale = AXES[along]
+    # Gaps of two methods differ by a factor; below one record there is nothing to tell apart.
     ax.set(xlabel=name, ylabel="maximum gap (records)", xscale=scale)
+    ax.set_yscale("symlog", linthresh=1)
     ax.set_ylim(bottom=0)
-    ax.legend(fontsize=7)
-
-
-def _kind(method: str) -> str:
-    """What a method and its robust or plain variant have in common."""
-    return method.removesuffix("_robust").removesuffix("_plain")
-
-
-def _dash(method: str) -> str:
-    return "--" if method != _kind(method) else "-"
 
 
 def table(frame: pl.DataFrame) -> str:

@@ -8,6 +8,7 @@ See `pqlab.experiments.figures` for the paper's own parameters, and `pq reproduc
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -18,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 from tqdm import tqdm
 
+from pq.core.choices import Calibration
 from pq.core.exact import budget_fraction
 from pq.core.plan import PlanArrays, plan_for
 from pq.core.priors import Laplace, Prior
@@ -30,7 +32,7 @@ from pq.private.mechanisms.tree import Tree
 from pq.private.sequential.predictors import LaplacePredictor
 from pq.sequential import DPLearned, Predictor, PrivatePredictor
 from pqlab.experiments.lane_gaps import lane_max_gaps
-from pqlab.experiments.sequential_tasks import METHODS, TASKS, Private, Task, make_predictor
+from pqlab.experiments.sequential_tasks import BLIND, CONTROLS, METHODS, TASKS, Private, Task, make_predictor
 from pqlab.experiments.static import even_quantiles, stream
 from pqlab.experiments.table import Row, mean_and_error
 
@@ -44,8 +46,8 @@ BLOCK = 20  # trials in lockstep
 class Cell:
     """One method at one budget, for a block of trials.
 
-    every: days from one release to the next that is made, for methods whose priors do not need the releases; the others
-    make all of them.
+    calibration: of every release; "paper": ranks floor(q n), gaps of sensitivity one. every: days from one release
+    to the next that is made, for methods whose priors do not need the releases; the others make all of them.
     """
 
     task: str
@@ -57,6 +59,7 @@ class Cell:
     every: int = 1
     seed: int = 0
     m: int = 9
+    calibration: Calibration = "sharp"
 
 
 class Day:
@@ -68,6 +71,12 @@ class Day:
         self.sizes = np.array([len(x) for x in records])
         self.columns = _padded(seen, self.sizes)
         self._as_they_are = _padded(records, self.sizes) if task.tied else self.columns
+
+    def emptied(self) -> Day:
+        """The day as one without records, of which a release tells nothing."""
+        empty = copy.copy(self)
+        empty.sizes = np.zeros_like(self.sizes)
+        return empty
 
     def targets(self, quantiles: Sequence[Fraction]) -> npt.NDArray[np.int64]:
         """The ranks `floor(q n)`, (trials or 1, m)."""
@@ -98,9 +107,15 @@ class Releaser:
     t and the budget number e."""
 
     def __init__(
-        self, epsilons: Sequence[Any], trials: int, streams: Sequence[np.random.Generator], quantiles: Any
+        self,
+        epsilons: Sequence[Any],
+        trials: int,
+        streams: Sequence[np.random.Generator],
+        quantiles: Any,
+        calibration: Calibration,
     ) -> None:
-        fixed: tuple[Any, ...] = "add-remove", "sharp", 2, Fraction(0)
+        self.calibration: Calibration = calibration
+        fixed: tuple[Any, ...] = "add-remove", calibration, 2, Fraction(0)
         self.quantiles, self.epsilons = tuple(quantiles), epsilons
         self.plans = [plan_for(self.quantiles, epsilon, *fixed) for epsilon in epsilons]
         self.trials, self.streams = trials, streams
@@ -114,7 +129,10 @@ class Releaser:
         shape = (self.trials, len(self.plans[0].distinct), 2)
         uniforms = np.concatenate([rng.integers(1, 2**53, shape) for rng in self.streams]) * 2.0**-53
         parts, counts = tables(predictor, features)
-        values = lanes.run(self.arrays, False, False, day.columns, day.sizes, parts, counts, uniforms, rates=self.rates)
+        floored = self.calibration == "paper"
+        values = lanes.run(
+            self.arrays, floored, False, day.columns, day.sizes, parts, counts, uniforms, rates=self.rates
+        )
         beyond = np.flatnonzero(np.isnan(values[:, 0])).tolist()
         for lane in beyond:
             values[lane] = self._long_way(day, predictor, features, lane, uniforms[lane])
@@ -124,7 +142,8 @@ class Releaser:
     def _long_way(self, day: Day, predictor: Predictor, features: FloatArray, lane: int, uniforms: FloatArray) -> Any:
         row = lane % len(day.sizes)
         priors = tuple(_priors(predictor, features, lane))
-        tree = Tree(Request.of(self.quantiles, epsilon=self.epsilons[lane // self.trials], priors=priors))
+        budget = self.epsilons[lane // self.trials]
+        tree = Tree(Request.of(self.quantiles, epsilon=budget, priors=priors, calibration=self.calibration))
         with np.errstate(all="ignore"):
             return tree.walked(Points(day.columns[row, : day.sizes[row]]), uniforms.tolist())
 
@@ -205,7 +224,8 @@ class Lockstep:
         )
         spent = self.predictor.epsilon if isinstance(self.predictor, DPLearned) else 0
         budgets = [budget_fraction(epsilon) - spent for epsilon in epsilons]
-        self.release = Releaser(budgets, cell.trials, [stream(cell.seed, "noise", *name) for name in names], quantiles)
+        noise = [stream(cell.seed, "noise", *name) for name in names]
+        self.release = Releaser(budgets, cell.trials, noise, quantiles, cell.calibration)
         self.gaps = np.full((days, self.copies), -1, dtype=np.int32)
         self.every = 1 if cell.method.startswith("pr") else cell.every
 
@@ -215,7 +235,9 @@ class Lockstep:
         if t % self.every == 0:
             values = self.release(day, self.predictor, features)
             self.gaps[t] = day.max_gaps(values, quantiles)
-            self.predictor.observe(features, values)
+            blind = self.cell.method in BLIND
+            learnt_from = self.release(day.emptied(), self.predictor, features) if blind else values
+            self.predictor.observe(features, learnt_from)
         if isinstance(self.predictor, PrivatePredictor):
             low, high = (np.tile(end, (self.copies // len(end), 1)) for end in day.intervals(quantiles))
             self.predictor.learn_intervals(features, low, high)  # type: ignore[attr-defined]
@@ -243,6 +265,8 @@ def smoothed(gaps: npt.NDArray[np.int32], bins: int = BINS) -> list[Row]:
     return rows
 
 
-def methods_for(task: Task) -> list[str]:
-    """The methods that make sense on a task: a half-Cauchy only where data cannot be negative."""
-    return [m for m in METHODS if m != "half_cauchy" or task.nonnegative]
+def methods_for(task: Task, *, controls: bool = False) -> list[str]:
+    """The methods that make sense on a task: a half-Cauchy only where data cannot be negative. controls: with those
+    that are there to tell what the others owe to learning."""
+    left_out = ([] if task.nonnegative else ["half_cauchy"]) + ([] if controls else list(CONTROLS))
+    return [method for method in METHODS if method not in left_out]

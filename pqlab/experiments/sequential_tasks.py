@@ -178,13 +178,19 @@ METHODS: dict[str, str] = {
     "uniform": "Uniform",
     "cauchy": "Cauchy",
     "half_cauchy": "half-Cauchy",
+    "laplace": "Laplace",
     "prev": "PubPrev",
     "prev_plain": "PubPrev, not robust",
     "prox": "PubProx",
     "prox_plain": "PubProx, not robust",
+    "prox_blind": "PubProx that sees no data",
     "dp": "DPLearned",
     "open": "NonPrivate",
 }
+# A blind method learns from releases of days without records, which tell nothing. What it gains over static priors
+# comes from the shapes that learning passes through, not from what is learnt; a static Laplace prior has that alone.
+BLIND = ("prox_blind",)
+CONTROLS = ("laplace", *BLIND)
 LEARNING_DELTA = 1e-6
 
 
@@ -241,6 +247,8 @@ def make_predictor(
             return Static(pq.Cauchy(task.loc, task.scale), quantiles)
         case "half_cauchy":
             return Static(pq.HalfCauchy(task.loc or task.scale), quantiles)
+        case "laplace":
+            return Static(pq.Laplace(task.loc, task.scale), quantiles)
     robust = None if method.endswith("_plain") else task.robust
     options: dict[str, Any] = {"loc": task.loc, "scale": task.scale, "robust": robust, "copies": copies}
     if method.startswith("prev"):

@@ -138,8 +138,10 @@ def _write_kernel(folder: Path) -> None:
 
 
 def bare(cell: Any) -> Any:
-    """The cell without outputs and without metadata other than its tags."""
-    metadata = {"tags": tags(cell)} if tags(cell) else {}
+    """The cell without outputs and without metadata other than its tags; checks are folded in Jupyter too."""
+    metadata: dict[str, Any] = {"tags": tags(cell)} if tags(cell) else {}
+    if {"check", "validate"} & set(tags(cell)):
+        metadata["jupyter"] = {"source_hidden": True}
     make = {
         "code": nbformat.v4.new_code_cell,
         "markdown": nbformat.v4.new_markdown_cell,

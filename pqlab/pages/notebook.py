@@ -22,11 +22,13 @@ import jupytext
 import nbformat
 
 from pqlab.pages.parameters import Parameter, ParameterError, declared
+from pqlab.pages.ranges import Range, declared_ranges
 
 Notebook = Any  # nbformat's NotebookNode is a dict with attribute access and carries no types
 
 KERNEL = {"display_name": "Python 3", "language": "python", "name": "python3"}
-LARGEST_FILE = 300_000  # bytes
+LARGEST_FILE = 800_000  # bytes
+PICTURES = {"image/svg+xml": "svg", "image/png": "png"}  # kinds, by what a file of each is called
 NBVAL_MARKS = {"nbval-ignore-output", "nbval-check-output", "nbval-raises-exception", "nbval-skip", "raises-exception"}
 UNSTABLE = {
     "a machine path": re.compile(
@@ -86,6 +88,29 @@ def read_parameters(notebook: Notebook) -> dict[str, Parameter]:
     return declared(cells[0].source)
 
 
+def read_ranges(notebook: Notebook) -> dict[str, Range]:
+    """The ranges of the parameters that the notebook's `validate` cell declares by `accept`; none if it does not.
+
+    Raises:
+        ParameterError: they are not those of all parameters, or a default lies outside.
+    """
+    sources = [cell.source for cell in code_cells(notebook) if "validate" in tags(cell)]
+    if not sources or "accept(" not in sources[0]:
+        return {}
+    try:
+        ranges = declared_ranges(sources[0])
+    except (ValueError, SyntaxError) as error:
+        raise ParameterError(str(error)) from None
+    parameters = read_parameters(notebook)
+    if set(ranges) != set(parameters):
+        odd = ", ".join(sorted(set(ranges) ^ set(parameters)))
+        raise ParameterError(f"parameters and ranges do not belong together: {odd}")
+    outside = [name for name, one in parameters.items() if not ranges[name].allows(one.default)]
+    if outside:
+        raise ParameterError(f"defaults out of range: {', '.join(outside)}")
+    return ranges
+
+
 def check(notebook: Notebook) -> list[str]:
     """All that is wrong with a notebook's source, one line each; an empty list means nothing is.
 
@@ -100,6 +125,7 @@ def check(notebook: Notebook) -> list[str]:
     cells = code_cells(notebook)
     try:
         parameters = read_parameters(notebook)
+        read_ranges(notebook)
     except ParameterError as error:
         problems.append(str(error))
     else:
@@ -178,18 +204,20 @@ def check_pair(source: Path) -> list[str]:
     return problems + check_outputs(page)
 
 
-def images(cell: Any) -> Iterator[bytes]:
-    """The PNG images among the outputs of a code cell."""
+def images(cell: Any) -> Iterator[tuple[str, bytes]]:
+    """The images among the outputs of a code cell: what a file of that kind is called, and its content."""
     for output in cell.get("outputs", []):
-        if "image/png" in output.get("data", {}):
-            yield b64decode(output.data["image/png"])
+        for kind, suffix in PICTURES.items():
+            if kind in output.get("data", {}):
+                data = output.data[kind]
+                yield suffix, data.encode() if suffix == "svg" else b64decode(data)
 
 
 def texts(output: Any) -> Iterator[str]:
     """The texts of one output, images left out."""
     yield from (output[key] for key in ("text", "evalue") if key in output)
     for kind, data in output.get("data", {}).items():
-        if isinstance(data, str) and kind not in {"image/png", "image/jpeg"}:
+        if isinstance(data, str) and not kind.startswith("image/"):
             yield data
 
 

@@ -30,6 +30,7 @@ from pqlab.data import (
     worldnews,
     worldnews_weekly,
 )
+from pqlab.data.worldnews import flesch_scorer, glove_embedding
 
 
 @pytest.fixture(autouse=True)
@@ -391,6 +392,23 @@ class TestBbc:
         default = bbc(min_comments=2, score=words, corpus=path)
         assert default.features.shape == (2, 12 + 25)
         assert np.array_equal(default.features[1, 12:], features.title_embedding("Later news"))
+
+    def test_glove_vectors_of_the_words_are_summed_and_stop_words_left_out(self, tmp_path: Path) -> None:
+        file = tmp_path / "glove.txt"
+        file.write_text("the 9 9\ncricket 3 0\nfinal 0 4\n", encoding="utf-8")
+        embed = glove_embedding(file, ["the"])
+        assert np.array_equal(embed("The Cricket: final, unknown"), [0.6, 0.8])
+        assert np.array_equal(embed("the"), [0.0, 0.0])
+        assert not np.array_equal(glove_embedding(file)("The cricket"), embed("The cricket"))
+        file.write_text("the 9 9\ncricket 3\n", encoding="utf-8")
+        with pytest.raises(ValueError, match="path must hold vectors of one length"):
+            glove_embedding(file)
+
+    def test_the_pinned_scorer_reads_a_sentence(self) -> None:
+        score, name = flesch_scorer()
+        assert name == "textstat 0.7.4"
+        # 206.835 - 1.015 (words a sentence) - 84.6 (syllables a word), by hand: six words, six syllables
+        assert score("The cat sat on the mat.") == pytest.approx(206.835 - 1.015 * 6 - 84.6, abs=0.1)
 
     def test_the_scorer_is_textstat_unless_one_is_given(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         write_corpus(folder, "new", True)

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 import oracles
 import pq
-from pqlab.experiments import static
+from pqlab.experiments import findings, static
 from pqlab.experiments.static import Cell
 from pqlab.experiments.table import mean_and_error, paired_difference, select, summarise
 
@@ -225,3 +225,26 @@ def test_pairs_must_match() -> None:
         paired_difference(rows * 2, rows, ["trial"], "gap")
     with pytest.raises(ValueError, match=r"^other must hold a pair once"):
         paired_difference(rows, rows * 2, ["trial"], "gap")
+
+
+# --- what the tables say ------------------------------------------------------------------------------------------
+
+
+def test_the_findings_are_those_of_the_stored_tables() -> None:
+    assert (findings.RESULTS / "FINDINGS.md").read_text(encoding="utf-8") == findings.text()
+    pictures = {path.with_suffix(".svg") for _, _, path, _ in findings.tables()}
+    assert pictures == set(findings.RESULTS.glob("*/*.svg"))
+
+
+def test_a_place_where_a_method_is_behind_is_named() -> None:
+    better = {0.1 * k: (10.0, 0.5) for k in range(1, 7)}
+    worse = {x: (20.0 if x < 0.35 else 10.5 if x < 0.55 else 3.0, 0.5) for x in better}
+    assert (
+        findings.sentence("A", "B", better, worse) == "A against B: ahead at 3 of 6; level at 0.4, 0.5; behind at 0.6"
+    )
+    assert (
+        findings.sentence("A", "B", worse, better)
+        == "A against B: ahead at 1 of 6; level at 0.4, 0.5; behind at 0.1, 0.2, 0.3"
+    )
+    exact = {1.0: (2.0, 0.0), 2.0: (2.0, 0.0), 3.0: (2.0, 0.0)}  # no errors: any difference is sure
+    assert findings.against(exact, {1.0: (2.0, 0.0), 2.0: (2.1, 0.0), 3.0: (1.9, 0.0)}) == ([2.0], [1.0], [3.0])

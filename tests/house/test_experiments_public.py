@@ -17,6 +17,7 @@ from click.testing import CliRunner
 
 import pq
 from pq.show import learning as plots_learning
+from pq.show import plots
 from pqlab.experiments import public_private as experiment
 from pqlab.experiments.static import even_quantiles, stream
 
@@ -62,6 +63,24 @@ def test_public_and_private_records_are_disjoint_parts_of_the_tables(source: str
     assert not np.array_equal(np.sort(kept), np.sort(experiment.populations(source, seed=1)[1]))
 
 
+def test_each_split_is_drawn_anew_and_trials_take_them_in_turn() -> None:
+    one, two = (experiment.populations("movies_rating", split=split) for split in (0, 1))
+    assert not np.array_equal(np.sort(one[1]), np.sort(two[1]))
+    assert np.array_equal(np.sort(np.concatenate(one[:2])), np.sort(np.concatenate(two[:2])))
+    fits = {split: experiment.fitted("movies_rating", "ogd", 100, 3, split=split) for split in (0, 1)}
+    assert fits[0] != fits[1]
+    rows = experiment.run(
+        [experiment.Cell("movies_rating", "grid", "ogd", 1.0, 0.0, t) for t in (0, 1, 2)], m=3, splits=2
+    )
+    for row in rows:
+        split = row["trial"] % 2
+        x = experiment.sample("movies_rating", 0.0, 100, row["trial"], split=split)
+        noise = experiment.stream(0, "noise", "movies_rating", 100, 3, 1.0, 0.0, row["trial"])
+        options = {"epsilon": 1.0, "priors": fits[split], "grid": Fraction("0.1"), "rng": noise, "mechanism": "tree"}
+        values = pq.release(x, experiment.even_quantiles(3), **options).values
+        assert row["max_gap"] == pq.max_gap(x, experiment.even_quantiles(3), values)
+
+
 def test_adult_is_private_in_the_test_split_and_public_in_the_train_split() -> None:
     public, _, private = experiment.populations("adult_hours")
     assert np.array_equal(np.sort(public), pq.datasets.adult("train", "hours_per_week").to_array())
@@ -70,7 +89,7 @@ def test_adult_is_private_in_the_test_split_and_public_in_the_train_split() -> N
 
 def test_a_mixture_holds_the_wanted_part_of_the_second_population(monkeypatch: pytest.MonkeyPatch) -> None:
     parts = np.arange(1000.0), np.arange(2000.0, 2200.0), np.arange(5000.0, 5300.0)
-    monkeypatch.setattr(experiment, "populations", lambda source, seed=0: parts)
+    monkeypatch.setattr(experiment, "populations", lambda *facts: parts)
     for mixture in (0.0, 0.07, 0.5, 1.0):
         x = experiment.sample("movies_length", mixture, 100, trial=3)
         assert np.all(np.diff(x) > 0)  # sorted, and none twice
@@ -252,5 +271,5 @@ def test_curves_are_drawn_in_order_with_their_errors() -> None:
     drawn = plots_learning.gap_curves(ax, summary, "epsilon", {"uniform": "U", "ogd": "O"})
     assert list(drawn) == ["uniform", "ogd"] and drawn["ogd"].tolist() == [[1, 3], [10, 30], [1, 3]]
     assert [text.get_text() for text in ax.legend().get_texts()] == ["U", "O"]
-    assert set(plots_learning.STYLES) == set(experiment.METHODS)
+    assert all(plots.style_of(method) for method in experiment.METHODS)
     plt.close("all")

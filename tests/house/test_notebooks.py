@@ -91,9 +91,9 @@ def test_a_built_page_is_sound_and_tells_nothing_of_its_making(toy: Path) -> Non
     assert notebook.check_pair(toy) == []
     page = notebook.load(toy.with_suffix(".ipynb"))
     assert page.metadata == {"kernelspec": notebook.KERNEL, "language_info": {"name": "python"}}
-    assert all(set(cell.metadata) <= {"tags"} for cell in page.cells)
-    (figure,) = (image for cell in notebook.code_cells(page) for image in notebook.images(cell))
-    assert figure.startswith(b"\x89PNG")
+    assert all(set(cell.metadata) <= {"tags", "jupyter"} for cell in page.cells)
+    ((kind, figure),) = (image for cell in notebook.code_cells(page) for image in notebook.images(cell))
+    assert kind == "png" and figure.startswith(b"\x89PNG")
     assert figure.endswith(b"IEND\xaeB`\x82")
     assert b"tEXt" not in figure
     assert b"matplotlib" not in figure.lower()

@@ -56,10 +56,12 @@ def test_the_paper_profile_has_the_papers_sizes() -> None:
     (job,) = (job for job in FIGURES["online-logepsplots"].jobs if job.data == "synthetic_noisy")
     units = job.units(paper)
     assert {unit.options["m"] for unit in units} == {1, 9}
-    assert all(unit.options["methods"] == sequential.methods_for(figures.TASKS["synthetic_noisy"]) for unit in units)
+    methods = sequential.methods_for(figures.TASKS["synthetic_noisy"], controls=True)
+    assert {"laplace", "prox_blind"} <= set(methods)
+    assert all(unit.options["methods"] == methods for unit in units)
     assert all(unit.options["epsilons"] == budgets for unit in units)
-    for m in (1, 9):
-        mine = [unit.options for unit in units if unit.options["m"] == m]
+    for m, calibration in ((1, "paper"), (9, "paper"), (1, "sharp"), (9, "sharp")):
+        mine = [o for o in (unit.options for unit in units) if (o["m"], o["calibration"]) == (m, calibration)]
         assert [t for o in mine for t in range(o["first_trial"], o["first_trial"] + o["trials"])] == list(range(40))
 
 
@@ -74,9 +76,10 @@ def test_rows_are_those_of_the_experiments() -> None:
 
     budgets = [0.1, 1.0]
     same = {"task": "synthetic_noisy", "methods": ["prox"], "days": 7, "m": 9, "first_trial": 2, "trials": 2, "seed": 5}
-    rows = figures.sequential_rows(epsilons=budgets, day_blocks=3, **same)
+    rows = figures.sequential_rows(epsilons=budgets, calibration="paper", day_blocks=3, **same)
     for epsilon in budgets:
-        gaps = sequential.run_cell(sequential.Cell("synthetic_noisy", "prox", epsilon, 7, 2, 2, seed=5))
+        cell = sequential.Cell("synthetic_noisy", "prox", epsilon, 7, 2, 2, seed=5, calibration="paper")
+        gaps = sequential.run_cell(cell)
         for k in range(2):
             mine = [row for row in rows if (row["epsilon"], row["trial"]) == (epsilon, 2 + k)]
             assert [row["day_block"] for row in mine] == [-1, 0, 1, 2]
@@ -89,7 +92,7 @@ def test_rows_are_those_of_the_experiments() -> None:
 def test_a_run_makes_tables_and_a_report_that_stands_alone(tmp_path: Path) -> None:
     page = reproduce.reproduce(tmp_path / "run", ["mplots", "mixplots", "worldnews-logepsplots"], profile="tiny")
     text = page.read_text(encoding="utf-8")
-    assert text.count("<img") == 4 and text.count("data:image/png;base64,") == 4
+    assert text.count("<svg ") == text.count('role="img" aria-label="') == 4
     assert not re.search(r'(src|href)="(?!data:|#)', text)
     assert text.count("was left out: ") == 6  # four of books, comments, headlines
     assert "goodreads_books_poetry.json.gz" in text or "goodreads_books_history" in text
@@ -109,7 +112,7 @@ def test_sequential_figures_are_drawn(tmp_path: Path) -> None:
         figure = FIGURES[label]
         (job,) = (job for job in figure.jobs if job.data == data)
         means = report.summary(run(job.units(PROFILES["tiny"]), tmp_path))
-        assert report.draw(figure, job, means).startswith('<img alt="')
+        assert report.draw(figure, job, means).startswith('<svg role="img" aria-label="')
         assert f"{len(means)} means" in report.section(figure, [(job, means)], [])
 
 

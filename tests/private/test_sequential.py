@@ -16,6 +16,7 @@ import pq
 from pq import sequential
 from pq.core.budget.composition import Cost, releases_epsilon
 from pq.core.budget.ledger import Ledger
+from pq.core.choices import Calibration
 from pq.core.request import Request
 from pq.learners import StepsExceeded, private_noise_std, square_root_variances
 from pq.losses import laplace_linear, proxy_interval, widen
@@ -25,7 +26,7 @@ from pq.private.sequential import session as sessions
 from pq.private.sequential.learned import optimal_interval, shorten
 from pq.sequential import DPLearned, NonPrivate, PubPrev, PubProx, Session, Standardise, Static, release_sequence
 from pqlab.experiments import sequential as experiments
-from pqlab.experiments.sequential import Day, Releaser
+from pqlab.experiments.sequential import Day, Lockstep, Releaser
 from pqlab.experiments.sequential_tasks import TASKS, Private, make_predictor
 from pqlab.experiments.static import even_quantiles
 
@@ -490,13 +491,14 @@ def test_gaps_of_a_day_are_those_of_the_core() -> None:
 
 
 @pytest.mark.parametrize("task", ["synthetic_noisy", "flights_air_time"])
+@pytest.mark.parametrize("calibration", ["sharp", "paper"])
 @pytest.mark.parametrize("method", ["uniform", "cauchy", "prev", "prox_plain", "open"])
-def test_lockstep_is_one_sequence_after_another(task: str, method: str) -> None:
+def test_lockstep_is_one_sequence_after_another(task: str, method: str, calibration: Calibration) -> None:
     """Three trials in lockstep give the values that each gives alone, by `pq.release`, from the same uniforms."""
     own, count, places = TASKS[task], 6, np.random.default_rng(0)
     data = [own.load(count, 0 if own.shared else trial, 0) for trial in range(3)]
     dimension = data[0].features.shape[1]
-    release = Releaser([Fraction(1)], 3, [np.random.default_rng(1)], EVEN)
+    release = Releaser([Fraction(1)], 3, [np.random.default_rng(1)], EVEN, calibration)
     uniforms = np.random.default_rng(1).integers(1, 2**53, (count, 3, 9, 2))
     together = make_predictor(method, own, dimension, count, 3, 1.0, 0, Private())
     alone = [make_predictor(method, own, dimension, count, None, 1.0, 0, Private()) for _ in range(3)]
@@ -507,7 +509,8 @@ def test_lockstep_is_one_sequence_after_another(task: str, method: str) -> None:
         for trial, predictor in enumerate(alone):
             row, n = trial % len(day.columns), int(day.sizes[trial % len(day.columns)])
             x, f = day.columns[row, :n], data[trial].features[t]
-            one = tree(EVEN, predictor.priors(f), epsilon=1).compiled(Points(x), uniforms[t, trial][None] * 2.0**-53)[0]
+            mechanism = tree(EVEN, predictor.priors(f), epsilon=1, calibration=calibration)
+            one = mechanism.compiled(Points(x), uniforms[t, trial][None] * 2.0**-53)[0]
             own_values = np.rint(one / own.resolution) * own.resolution if own.tied else one
             np.testing.assert_allclose(values[trial], own_values, rtol=1e-9, atol=1e-9)
             predictor.observe(f, own_values)
@@ -527,6 +530,23 @@ def test_cells_do_not_depend_on_what_else_is_run() -> None:
         assert np.array_equal(gaps, experiments.run_cell(replace(cell, method=method, epsilon=epsilon)))
     sparse = experiments.run_cell(replace(cell, method="cauchy", every=3))
     assert np.array_equal(np.flatnonzero(sparse[:, 0] >= 0), [0, 3, 6])
+
+
+def test_the_blind_learn_nothing_from_the_data() -> None:
+    """With other data the blind method has the same priors; the one that sees, others."""
+    cell = experiments.Cell("synthetic_noisy", "", 1.0, days=4, trials=2)
+    learnt = {}
+    for method in ("prox", "prox_blind"):
+        for shift in (0.0, 7.0):
+            data = TASKS["synthetic_noisy"].load(4, 0, 0)
+            group = Lockstep(replace(cell, method=method), [1.0], data, Private())
+            for t in range(4):
+                day = Day([data.datasets[t] + shift] * 2, TASKS["synthetic_noisy"], np.random.default_rng(0))
+                group.step(t, day, np.stack([data.features[t]] * 2), EVEN)
+            learnt[method, shift] = group.predictor.laplaces(np.stack([data.features[0]] * 2))
+    assert not np.array_equal(learnt["prox", 0.0], learnt["prox", 7.0])
+    assert np.array_equal(learnt["prox_blind", 0.0], learnt["prox_blind", 7.0])
+    assert not np.array_equal(learnt["prox", 0.0], learnt["prox_blind", 0.0])
 
 
 def test_steps_of_private_learning_come_from_public_numbers() -> None:

@@ -1,0 +1,163 @@
+"""What stored tables say, as sentences that are computed from all of their rows.
+
+    python -m pqlab.experiments.findings
+
+writes `results/FINDINGS.md` and, beside the tables, their pictures. A method is *ahead* of another at a point of the
+horizontal axis if its mean lies below by more than `SURE` standard errors of the difference, *behind* if it lies as
+much above, and *level* otherwise. Trials share their data, so that the errors are, if anything, too large.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+import click
+import polars as pl
+
+from pqlab.experiments import public_private, report
+from pqlab.experiments.figures import FIGURES, Figure, Job
+from pqlab.experiments.report import LABELS
+from pqlab.experiments.table import Row, summarise
+
+RESULTS = Path(__file__).resolve().parents[2] / "results"
+SURE = 3.0
+Curve = Mapping[float, tuple[float, float]]  # mean and standard error by the place on the horizontal axis
+# Each method with those that it is held against.
+PAIRS = {
+    "kary_conditional": ("original", "kary_edge"),
+    "kary_edge": ("original",),
+    "pubfit_robust": ("public_quantiles", "public_cauchy", "pubfit", "half_cauchy", "uniform"),
+    "pubfit": ("public_quantiles", "public_cauchy", "ogd"),
+    "prox": ("uniform", "cauchy", "half_cauchy", "laplace", "prox_blind", "prev", "prox_plain"),
+    "prev": ("uniform", "cauchy", "half_cauchy", "prev_plain"),
+    "dp": ("uniform", "cauchy", "half_cauchy", "prox"),
+    "half_cauchy": ("uniform",),
+}
+PLACES = {"m": "by number of quantiles", "epsilon": "by budget", "mixture": "by mixture", "day_block": "by first day"}
+
+
+def against(one: Curve, other: Curve) -> tuple[list[float], list[float], list[float]]:
+    """Where the first curve is ahead of the second, level with it, and behind, of the places of both.
+
+    >>> against({0.1: (5.0, 0.1), 1.0: (2.0, 0.1)}, {0.1: (9.0, 0.1), 1.0: (2.1, 0.1)})
+    ([0.1], [1.0], [])
+    """
+    scores = {x: _score(one[x], other[x]) for x in sorted(one.keys() & other.keys())}
+    ahead, behind = [x for x, z in scores.items() if z > SURE], [x for x, z in scores.items() if z < -SURE]
+    return ahead, [x for x in scores if x not in ahead and x not in behind], behind
+
+
+def _score(one: tuple[float, float], other: tuple[float, float]) -> float:
+    """By how many standard errors the first mean lies below the second; without errors, as released values have none,
+    any difference is sure."""
+    difference, error = other[0] - one[0], math.hypot(one[1], other[1])
+    return difference / error if error > 0 else math.copysign(math.inf, difference) if difference else 0.0
+
+
+def sentence(name: str, other: str, one: Curve, two: Curve) -> str:
+    """How a curve lies against another, with the places where it does not lie below.
+
+    >>> curves = {0.1: (5.0, 0.1), 1.0: (2.0, 0.1)}, {0.1: (9.0, 0.1), 1.0: (2.1, 0.1)}
+    >>> sentence("A", "B", *curves)
+    'A against B: ahead at 1 of 2; level at 1'
+    """
+    places = against(one, two)
+    words = [f"ahead at {len(places[0])} of {sum(map(len, places))}"]
+    words += [
+        f"{word} at {_listed(found)}" for word, found in zip(("level", "behind"), places[1:], strict=True) if found
+    ]
+    return f"{name} against {other}: " + "; ".join(words)
+
+
+def _listed(places: Sequence[float]) -> str:
+    """Places in words; of many the first, the last and their number.
+
+    >>> _listed([0.1, 1.0]), _listed(list(range(9)))
+    ('0.1, 1', '9 from 0 to 8')
+    """
+    if len(places) <= 4:
+        return ", ".join(f"{x:g}" for x in places)
+    return f"{len(places)} from {places[0]:g} to {places[-1]:g}"
+
+
+def curves(rows: pl.DataFrame, along: str, value: str = "max_gap") -> dict[str, Curve]:
+    """The curve of each method in rows of one data set and variant."""
+    return {
+        str(method): {float(row[along]): (row[value], row[f"{value}_error"]) for row in part.iter_rows(named=True)}
+        for (method,), part in rows.partition_by("method", as_dict=True, maintain_order=True).items()
+    }
+
+
+def tables() -> Iterator[tuple[Figure, Job, Path, pl.DataFrame]]:
+    """The stored means of each data set of each figure, and the file of their picture, less its suffix."""
+    for label, figure in FIGURES.items():
+        for job in figure.jobs:
+            folder, rows = _stored(label, job)
+            if rows.height:
+                yield figure, job, folder / f"{label}_{job.data}", rows
+
+
+def _stored(label: str, job: Job) -> tuple[Path, pl.DataFrame]:
+    if label.startswith(("mixplots", "pubpri")):
+        folder = RESULTS / "public_private"
+        rows = summarise(_public_rows(job.data), ["variant", "method", "epsilon", "mixture"], "max_gap")
+        return folder, pl.DataFrame(rows).rename(
+            {"mean": "max_gap", "error": "max_gap_error"}
+        ) if rows else pl.DataFrame()
+    folder = RESULTS / ("static" if label == "mplots" else "sequential")
+    return folder, pl.read_csv(folder / f"{label}.csv").filter(pl.col("data") == job.data)
+
+
+def _public_rows(source: str) -> list[Row]:
+    """Rows of a source among the stored tables, none if it is not there."""
+    files = (RESULTS / "public_private").glob("*.csv")
+    mine = [f for f in files if source in public_private.EXPERIMENTS[f.stem][0]]
+    return [row for file in mine for row in public_private.read_table(file) if row["source"] == source]
+
+
+def sentences(figure: Figure, job: Job, means: pl.DataFrame) -> Iterator[str]:
+    """What the means of a data set say, by variant and by all else that is no axis."""
+    over_time = figure.along == "day_block"
+    if "day_block" in means.columns:
+        means = means.filter((pl.col("day_block") >= 0) if over_time else (pl.col("day_block") == -1))
+    along = "first_day" if over_time else figure.along
+    apart = [name for name in ("variant", "m", "epsilon") if name in means.columns and name != figure.along]
+    for part in means.partition_by(apart, maintain_order=True):
+        facts = ", ".join(f"{name} {part[name][0]}" for name in apart)
+        found = curves(part, along)
+        yield f"\n### {job.label}: {facts}\n"
+        for one, others in PAIRS.items():
+            for other in others:
+                if one in found and other in found:
+                    yield f"- {sentence(LABELS[one], LABELS[other], found[one], found[other])}"
+
+
+def text() -> str:
+    """The whole of `results/FINDINGS.md`."""
+    head = (
+        "# What the stored tables say\n\n"
+        "Computed by `python -m pqlab.experiments.findings` from all rows of the tables; not edited by hand, and\n"
+        f"compared by a test. *Ahead* and *behind* mean a difference of means of more than {SURE:g} of its standard\n"
+        "errors, *level* less."
+    )
+    lines, seen = [head], ""
+    for figure, job, _, means in tables():
+        if figure.label != seen:
+            lines.append(f"\n## {figure.title} (`fig:{figure.label}`): {PLACES[figure.along]}")
+        seen = figure.label
+        lines += sentences(figure, job, means)
+    return "\n".join(lines) + "\n"
+
+
+@click.command()
+def main() -> None:
+    """Write what the stored tables say, and draw them."""
+    (RESULTS / "FINDINGS.md").write_text(text(), encoding="utf-8")
+    for figure, job, path, means in tables():
+        path.with_suffix(".svg").write_text(report.draw(figure, job, means), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
