@@ -29,7 +29,7 @@ def decimals_worth(grid: float | None, numbers: Floats, ends: Floats | None) -> 
 def number_text(value: float, places: int, rounding: str = ROUND_HALF_EVEN) -> str:
     """A number for reading: commas between thousands, so many decimals, infinities by their sign.
 
-    >>> number_text(41234.567, 1), number_text(-math.inf, 0), number_text(0.29, 1, ROUND_CEILING)
+    >>> number_text(41234.567, 1), number_text(-math.inf, 0), number_text(0.29, 1, "ROUND_CEILING")
     ('41,234.6', '−∞', '0.3')
     """
     if math.isinf(value):

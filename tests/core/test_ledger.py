@@ -459,7 +459,9 @@ def test_commands_make_and_show_an_account(tmp_path: Path) -> None:
     assert made.exit_code == 0 and "1/3" in made.output
     pq.Ledger.open(file).spend(0.25, "median age")
     shown = run("show", file)
-    assert shown.exit_code == 0 and "0.25  median age  (20" in shown.output and "remaining 1/12" in shown.output
+    assert (
+        shown.exit_code == 0 and "0.25  median age  (entry 1, 20" in shown.output and "remaining 1/12" in shown.output
+    )
     account = json.loads(run("show", file, "--json").output)
     assert account["total"] == "1/3" and account["spent"] == "1/4" and account["entries"][0]["what"] == "median age"
     again = run("init", file, "--total", "1/3")

@@ -13,6 +13,7 @@ from fractions import Fraction
 from typing import Any
 
 from pq.core.budget.account import Account
+from pq.core.exact import decimal_fraction
 
 MODULE = "dp_accounting.dp_event"
 NEIGHBOURS = {"add-remove": "ADD_OR_REMOVE_ONE", "replace": "REPLACE_ONE"}  # members of its NeighboringRelation
@@ -21,7 +22,7 @@ Event = dict[str, Any]
 
 
 def private_event(epsilon: Fraction | float, delta: Fraction | float = 0) -> Event:
-    """A release that is (epsilon, delta)-private, in floats that are never less; an infinite epsilon is no privacy.
+    """A release that is (epsilon, delta)-private, in decimals that are never less; an infinite epsilon is no privacy.
 
     >>> private_event(Fraction(1, 2))["class_name"]
     'EpsilonDeltaDpEvent'
@@ -51,5 +52,7 @@ def _event(name: str, **fields: Any) -> Event:
 
 
 def _float_at_least(value: Fraction | float) -> float:
+    """A float whose shortest decimal text, as JSON has it, is not less."""
     nearest = float(value)
-    return nearest if nearest >= value else math.nextafter(nearest, math.inf)
+    exact = decimal_fraction(value, "value")
+    return nearest if Fraction(str(nearest)) >= exact else math.nextafter(nearest, math.inf)
