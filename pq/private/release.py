@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
@@ -24,7 +24,7 @@ from pq.private.columns.frames import kind_of, records_of
 from pq.private.mechanisms import Mechanism, Outcome
 from pq.private.prepare import prepare
 from pq.private.randomness import Source
-from pq.private.report import release_page
+from pq.private.report import PageOptions, release_page
 
 VERSION = 2  # of what `Release.to_dict` writes
 PLAN_FACTS = ("arity", "budget_power", "public_total")  # that it writes of a tree, the last where there is one
@@ -89,7 +89,7 @@ class Release:
         """This release as an event of accountants that speak `dp_accounting`; see `pq.core.budget.events`."""
         return private_event(self.epsilon)
 
-    def report(self, path: str | os.PathLike[str], **texts: Any) -> None:
+    def report(self, path: str | os.PathLike[str], **options: Unpack[PageOptions]) -> None:
         """Write one page in HTML that shows this release to whoever is responsible, and needs nothing else.
 
         path: of the file. title, purpose, unit, receipt: public texts to stand on it. level, size_guess: of the
@@ -105,7 +105,7 @@ class Release:
         ...     "Waiting times" in pathlib.Path(f"{folder}/median.html").read_text(encoding="utf-8")
         True
         """
-        Path(path).write_bytes(release_page(self, **texts).encode("utf-8"))
+        Path(path).write_bytes(release_page(self, **options).encode("utf-8"))
 
     @classmethod
     def from_dict(cls, description: Mapping[str, Any]) -> Release:

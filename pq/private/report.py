@@ -10,7 +10,7 @@ import math
 from collections.abc import Mapping, Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN
 from importlib.metadata import version
-from typing import Any, Protocol
+from typing import Any, Protocol, TypedDict
 
 import numpy as np
 
@@ -26,6 +26,17 @@ LEVEL = 0.95
 LETTERS = 36  # of all marks along a picture's edge, so that they stand apart on a phone
 NAMES = {0.0: "least", 0.25: "lower quartile", 0.5: "median", 0.75: "upper quartile", 1.0: "greatest"}
 LONGEST_LIST = 9  # quantiles that a picture's alternative text tells one by one
+
+
+class PageOptions(TypedDict, total=False):
+    """What may be said on a page besides the release: public texts, and of which intervals; see `release_page`."""
+
+    title: str
+    purpose: str
+    unit: str
+    level: float
+    size_guess: float | None
+    receipt: str
 
 
 class Reported(Protocol):
