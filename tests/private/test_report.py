@@ -171,13 +171,18 @@ def test_intervals_and_remarks_are_told() -> None:
 
 def test_groups_are_told_in_their_order_and_given_back() -> None:
     groups = {key: made(seed=seed) for seed, key in enumerate(("Sales", "Care", "Research"))}
-    page = grouped_page(groups, by="department", unit="€", epsilon=2)
+    page = grouped_page(groups, by="department", unit="€", epsilon=2, max_contributions=3, facts={"max_groups": 2})
     told = described(page)
     assert [entry["key"] for entry in told["releases"]] == list(groups)
     for entry, one in zip(told["releases"], groups.values(), strict=True):
         assert pq.Release.from_dict(entry["release"]).to_dict() == one.to_dict()
     assert page.index("Sales</a>") < page.index("Care</a>") < page.index("Research</a>")
-    assert "ε = 2" in page and page == grouped_page(groups, by="department", unit="€", epsilon=2)
+    assert "ε = 2" in page and "up to 3 records a person" in page and "<dt>max_groups</dt><dd>2</dd>" in page
+    for key, one in groups.items():
+        assert f"Released quantiles of {key}, rounded for reading; about {one.total:,} records" in page
+    own = {"Sales": groups["Sales"], "Care": made("margin")}
+    assert "LogNormal(" in grouped_page(own, by="x") and "Normal(loc=40000.0" in grouped_page(own, by="x")
+    assert described(grouped_page(own, by="x", description={"own": 1})) == {"own": 1}
 
 
 # --- the words ---------------------------------------------------------------------------------------------------
