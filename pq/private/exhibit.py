@@ -13,10 +13,11 @@ from pq.core.kind import Floats, kind_named, shown
 from pq.core.priors import Prior
 from pq.show.numbers import decimals_worth, number_text
 from pq.show.promise import interval_words
-from pq.show.step_curve import StepCurve, step_curve
+from pq.show.step_curve import Spacing, StepCurve, step_curve
 
 LETTERS = 36  # of all marks along a picture's edge, so that they stand apart on a phone
 NAMES = {0.0: "least", 0.25: "lower quartile", 0.5: "median", 0.75: "upper quartile", 1.0: "greatest"}
+SPACINGS: dict[str, Spacing] = {"number": "number", "duration": "clock", "time": "clock"}
 LONGEST_LIST = 9  # quantiles that a picture's alternative text tells one by one
 
 
@@ -99,18 +100,18 @@ def _texts(release: Reported, numbers: Floats, ends: Floats | None) -> tuple[lis
 
 def _curve(release: Reported, numbers: Floats, ends: Floats | None) -> StepCurve:
     """The picture, with as many marks along its edge as there is room for."""
-    times = release.kind != "number"
+    spacing = SPACINGS.get(release.kind.partition("[")[0], "calendar")
     kind = kind_named(release.kind)
 
     def label(x: float) -> str:
-        if not times:
+        if spacing == "number":
             return f"{x:,.15g}".replace("-", "−")
         text = shown(kind.from_numbers([x]))[0]
         return text.removesuffix("T00:00:00").removesuffix(", 0:00:00")
 
     pairs = None if ends is None else [(a, b) for a, b in ends.tolist()]
     for most in (6, 5, 4, 3, 2, 1):
-        curve = step_curve(release.quantiles.tolist(), numbers.tolist(), pairs, label, times=times, most_ticks=most)
+        curve = step_curve(release.quantiles.tolist(), numbers.tolist(), pairs, label, spacing=spacing, most_ticks=most)
         if sum(len(text) + 2 for _, text in curve.ticks) <= LETTERS:
             break
     return curve
@@ -151,7 +152,9 @@ def _ends_of(release: Reported, numbers: Floats, level: float, size_guess: float
 
 
 def _remarks_of(release: Reported) -> tuple[str, ...]:
-    return tuple(map(str, getattr(release, "remarks", ())))
+    """What a release remarks on itself, as whole sentences."""
+    said = (str(remark) for remark in getattr(release, "remarks", ()))
+    return tuple(remark[:1].upper() + remark[1:].rstrip(".") + "." for remark in said)
 
 
 def _records(release: Reported) -> str:

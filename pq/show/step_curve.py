@@ -8,11 +8,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
 Floats = npt.NDArray[np.float64]
+Spacing = Literal["number", "clock", "calendar"]
 
 MARGIN = 0.12  # of the width, on either side of what is drawn; letters at the left edge stand there
 FARTHEST = 0.5  # how far a band is drawn beyond the values, in widths of these
@@ -30,6 +32,9 @@ TIMES = (
     43200.0,
     86400.0,
 )  # and between times, in seconds
+MONTH = 30 * 86400.0
+MONTHS = (1, 2, 3, 6, 12, 24, 60, 120, 240, 600, 1200, 2400, 6000, 12000)  # between marks; the years are round ones
+YEARS = (-62_135_596_800.0, 253_402_300_799.0)  # from the first to the last one that a calendar of four digits holds
 
 
 @dataclass(frozen=True)
@@ -55,13 +60,13 @@ def step_curve(
     intervals: Sequence[tuple[float, float]] | None,
     label: Callable[[float], str],
     *,
-    times: bool = False,
+    spacing: Spacing = "number",
     most_ticks: int = 5,
 ) -> StepCurve:
     """The curve that steps up to each quantile at its value, with the intervals of the values as a band.
 
     quantiles: (m,) in [0, 1], any order. values: (m,) finite. intervals: (m, 2), ends may be infinite; None for none.
-    label: text of a tick. times: whether values are seconds, of which days and hours are the round numbers.
+    label: text of a tick. spacing: what ticks are round in: powers of ten, or seconds of a "clock" or a "calendar".
     Returns what to draw; the same for the same numbers.
 
     >>> step_curve([0.5], [10.0], None, str).dots
@@ -84,7 +89,7 @@ def step_curve(
         back = reversed(_stairs(right, up))
         band = _path([*_stairs(left, up), *back]) + "Z"
     bars = () if intervals is None else tuple(zip(lower.tolist(), upper.tolist(), up.tolist(), strict=True))
-    marks = [(float(across(np.array(x))), label(x)) for x in _ticks(low, high, times, most_ticks)]
+    marks = [(float(across(np.array(x))), label(x)) for x in _ticks(low, high, spacing, most_ticks)]
     return StepCurve(
         line=_path(_stairs(across(at), up)),
         band=band,
@@ -130,14 +135,26 @@ def _path(corners: Sequence[tuple[float, float]]) -> str:
     return "M" + "L".join(f"{x:g} {100 - y:g}" for x, y in corners)
 
 
-def _ticks(low: float, high: float, times: bool, most: int) -> list[float]:
+def _ticks(low: float, high: float, spacing: Spacing, most: int) -> list[float]:
     """Round numbers between two, at most so many."""
     rough = (high / most - low / most) or 1.0
-    unit = 86_400.0 if times and rough > 86_400.0 else 1.0
+    if spacing == "calendar" and rough > MONTH / 2:
+        return _months(low, high, rough)
+    clock = spacing != "number" and rough > 0.1
+    unit = 86_400.0 if clock and rough > 86_400.0 else 1.0
     power = 10.0 ** math.floor(math.log10(rough / unit))
-    steps = [unit * power * step for step in ROUND if not times or (unit * power * step) % unit == 0]
-    if times and 0.1 < rough <= 86_400.0:
+    steps = [unit * power * step for step in ROUND if not clock or power * step % 1 == 0]
+    if clock and rough <= 86_400.0:
         steps = list(TIMES)
     step = next((one for one in steps if one >= rough * (1 - 1e-9)), steps[-1])
     first, last = math.ceil(low / step), math.floor(high / step)
     return [step * k for k in range(first, min(last, first + 2 * most) + 1)]
+
+
+def _months(low: float, high: float, rough: float) -> list[float]:
+    """First days of months of the calendar, at least so many seconds apart."""
+    step = next((one for one in MONTHS if one * MONTH >= rough), MONTHS[-1])
+    ends = np.clip([low, high], *YEARS).astype("datetime64[s]").astype("datetime64[M]").astype(np.int64)
+    first, last = -(-int(ends[0]) // step), int(ends[1]) // step
+    stamps = (np.arange(first, last + 1) * step).astype("datetime64[M]").astype("datetime64[s]").astype(np.float64)
+    return [float(stamp) for stamp in stamps if low <= stamp <= high]

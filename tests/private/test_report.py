@@ -161,7 +161,7 @@ def with_intervals(release: pq.Release, ends: Any, said: tuple[str, ...] = ()) -
 
 def test_intervals_and_remarks_are_told() -> None:
     ends = [[26000.25, 29000.5], [-math.inf, 41000.0], [70000.0, math.inf]]
-    page = release_page(with_intervals(made(), ends, ("The prior is <far> off.",)), level=0.9)
+    page = release_page(with_intervals(made(), ends, ("the prior is <far> off",)), level=0.9)
     text = re.sub(r"<[^>]+>", "", page)
     assert "90% interval" in text and "26,000 to 29,001" in text and "−∞ to 41,000" in text
     assert "The prior is &lt;far&gt; off." in page
@@ -288,6 +288,17 @@ def test_marks_are_round_numbers_and_round_times() -> None:
     numbers = step_curve([0.1, 0.9], [0.0, 100.0], None, "{:g}".format).ticks
     assert [text for _, text in numbers] == ["0", "50", "100"]
     for width in (120.0, 7200.0, 86400.0 * 3, 86400.0 * 4000):
-        ticks = [float(text) for _, text in step_curve([0.1, 0.9], [0.0, width], None, repr, times=True).ticks]
+        ticks = [float(text) for _, text in step_curve([0.1, 0.9], [0.0, width], None, repr, spacing="clock").ticks]
         step = ticks[1] - ticks[0]
         assert 2 <= len(ticks) <= 7 and step % (86400 if step > 86400 else 1) == 0
+
+
+@pytest.mark.parametrize("days", [200, 2000, 20_000, 700_000])
+def test_marks_of_dates_are_first_days_of_months(days: int) -> None:
+    values = [0.0, 86400.0 * days]
+    ticks = step_curve([0.1, 0.9], values, None, repr, spacing="calendar").ticks
+    stamps = np.array([float(text) for _, text in ticks]).astype("datetime64[s]").tolist()
+    assert 2 <= len(stamps) <= 7
+    assert all((stamp.day, stamp.hour, stamp.minute) == (1, 0, 0) for stamp in stamps)
+    assert days < 3000 or all(stamp.month == 1 and stamp.year % 2 == 0 for stamp in stamps)
+    assert step_curve([0.5], [1e300], None, repr, spacing="calendar").dots == ((50.0, 50.0),)
