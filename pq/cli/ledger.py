@@ -2,15 +2,56 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import click
 
 from pq.cli import EXIT_STATUS, NearGroup, output_options, refuse, tell
+from pq.core.budget.events import NEIGHBOURS
 from pq.core.budget.ledger import Ledger, LedgerError
 
 _LONGEST = 400  # characters of a number
+LEDGER_OPTIONS = (
+    click.option(
+        "--ledger", metavar="FILE", help="Charge this account, made by `pq ledger init`, before data are read."
+    ),
+    click.option(
+        "--purpose", default="", help="What the release is for; the account keeps it, and the report shows it."
+    ),
+    click.option("--who", default="", envvar="PQ_WHO", help="Your name, for the account; none is guessed. Or PQ_WHO."),
+)
+
+
+def ledger_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command the options that say which account it charges, for what and in whose name."""
+    for option in reversed(LEDGER_OPTIONS):
+        command = option(command)
+    return command
+
+
+def account_of(path: str | None, who: str) -> Ledger | None:
+    """The account that a command charges. Raises `click.UsageError` where there is none at the path."""
+    try:
+        with readable():
+            return None if path is None else Ledger.open(path, who=who)
+    except FileNotFoundError:
+        raise refuse(f"there is no ledger at {path}; pq ledger init {path} --total EPSILON makes one") from None
+    except ValueError as error:
+        raise refuse(error) from None
+
+
+@contextmanager
+def readable() -> Iterator[None]:
+    """Within it, an account that cannot be used ends the command with exit code 1."""
+    try:
+        yield
+    except LedgerError as error:
+        raise click.ClickException(str(error)) from None
 
 
 @click.group(cls=NearGroup, epilog=EXIT_STATUS)
@@ -30,13 +71,12 @@ def init(file: str, total: str, delta: str | None, as_json: bool, quiet: bool) -
     if Path(file).exists():
         raise refuse(f"{file} is there already")
     try:
-        made = Ledger.open(
-            file, total=_number(total, "total"), delta=None if delta is None else _number(delta, "delta")
-        )
+        with readable():
+            made = Ledger.open(
+                file, total=_number(total, "total"), delta=None if delta is None else _number(delta, "delta")
+            )
     except ValueError as error:
         raise refuse(error) from None
-    except LedgerError as error:
-        raise click.ClickException(str(error)) from None
     tell(made.statement(), made.to_dict(), "", as_json, quiet)
 
 
@@ -44,13 +84,25 @@ def init(file: str, total: str, delta: str | None, as_json: bool, quiet: bool) -
 @click.argument("file", type=click.Path(exists=True, dir_okay=False))
 @output_options("Print the epsilon that remains alone.")
 def show(file: str, as_json: bool, quiet: bool) -> None:
-    """Print what was spent from FILE, by whom, when and for what, and what remains."""
-    try:
+    """Print what was spent from FILE, by whom, when and for what, and what remains.
+
+    A report of a release bears a receipt: the ledger's name and the number of the entry.
+    """
+    with readable():
         account = Ledger.open(file)
         facts = account.to_dict()
         tell(account.statement(signed=True), facts, facts["remaining"], as_json, quiet)
-    except LedgerError as error:
-        raise click.ClickException(str(error)) from None
+
+
+@ledger.command(epilog=EXIT_STATUS)
+@click.argument("file", type=click.Path(exists=True, dir_okay=False))
+def event(file: str) -> None:
+    """Print all spends from FILE as an event of dp_accounting, in JSON, for other accountants."""
+    with readable():
+        account = Ledger.open(file)
+        said = [NEIGHBOURS[entry.adjacency] for entry in account.entries if entry.adjacency]
+        told = {"neighboring_relation": said[0] if said else None, "event": account.to_event()}  # all say the same
+        click.echo(json.dumps(told, indent=2))
 
 
 def _number(text: str, name: str) -> Fraction:

@@ -20,6 +20,9 @@ import click
 import pq
 from pq.cli import EXIT_STATUS, Named, nearest, refuse
 from pq.cli.files import FileColumn, file_options
+from pq.cli.ledger import account_of, ledger_options, readable
+from pq.cli.report import ReportFile, report_options
+from pq.core.budget.ledger import BudgetExceededError, Ledger
 from pq.core.choices import Adaptation, Adjacency, Calibration
 from pq.core.kind import NUMBER, SIMPLE_KINDS, shown
 from pq.core.priors import spelled_families, spelling
@@ -181,27 +184,53 @@ def _with_options(command: Callable[..., Any], options: tuple[Callable[..., Any]
 @click.option("--size", "size_guess", type=FiniteFloat(), help="Rough number of records; public, never counted.")
 @law_options
 @grid_option
+@ledger_options
+@report_options
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.option("--quiet", is_flag=True, help="Print the values alone, one a line.")
-def release(quantiles: str, priors: tuple[str, ...], as_json: bool, quiet: bool, **settings: Any) -> None:
+def release(
+    quantiles: str,
+    priors: tuple[str, ...],
+    ledger: str | None,
+    who: str,
+    as_json: bool,
+    quiet: bool,
+    **settings: Any,
+) -> None:
     """Release private quantiles of a column of FILE, or of standard input for `-`.
 
     Each row is one record; a cell that is not read counts as missing. FILE is CSV by RFC 4180 or Parquet, and valid:
     that it is, is taken for public knowledge. Every call spends its epsilon anew.
     """
     column = FileColumn.taking(settings)
+    report = ReportFile.taking(settings, column.column)
+    account = account_of(ledger, who)
     try:
         asked = parse_quantiles(quantiles)
         chosen = [parse_prior(text) for text in priors]
         settings["priors"] = chosen[0] if len(chosen) == 1 else chosen
-        pq.release([], asked, **settings)
+        with readable():  # whether all is right and the budget suffices is known before the file is opened
+            pq.release([], asked, **settings, ledger=None if account is None else account.rehearsal())
+    except BudgetExceededError as error:
+        raise click.ClickException(str(error)) from None
     except (ValueError, TypeError, OverflowError) as error:
         raise refuse(error) from None
     values, _, rule = column.read()
-    released = pq.release(values, asked, **settings)
+    released = _charged(values, asked, account, settings)
+    receipt = {} if account is None else {"receipt": account.receipt}
     if quiet:
         click.echo("\n".join(shown(released.values)))
     elif as_json:
-        click.echo(json.dumps({**released.to_dict(), "cells": rule}, indent=2, default=str))
+        click.echo(json.dumps({**released.to_dict(), "cells": rule, **receipt}, indent=2, default=str))
     else:
-        click.echo(f"{released}\n{rule}")
+        click.echo("\n".join([str(released), rule, *(f"charged to {ledger}: {one}" for one in receipt.values())]))
+    report.write(released, **receipt)
+
+
+def _charged(values: Any, asked: list[float], account: Ledger | None, settings: dict[str, Any]) -> pq.Release:
+    """The release, paid for; somebody else may have been quicker and have left too little."""
+    try:
+        with readable():
+            return pq.release(values, asked, **settings, ledger=account)
+    except BudgetExceededError as error:
+        raise click.ClickException(str(error)) from None

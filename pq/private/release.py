@@ -6,10 +6,12 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from pathlib import Path
+from typing import Any, Unpack
 
 import numpy as np
 
+from pq.core.budget.events import private_event
 from pq.core.budget.ledger import Ledger, charge
 from pq.core.choices import Adaptation, Adjacency, Calibration, OnNan
 from pq.core.exact import Number, budget_text, whole_number
@@ -22,6 +24,7 @@ from pq.private.columns.frames import kind_of, records_of
 from pq.private.mechanisms import Mechanism, Outcome
 from pq.private.prepare import prepare
 from pq.private.randomness import Source
+from pq.private.report import PageOptions, release_page
 
 VERSION = 2  # of what `Release.to_dict` writes
 PLAN_FACTS = ("arity", "budget_power", "public_total")  # that it writes of a tree, the last where there is one
@@ -81,6 +84,28 @@ class Release:
             "total": self.total,
             "outcome": dict(self.outcome),
         }
+
+    def to_event(self) -> dict[str, Any]:
+        """This release as an event of accountants that speak `dp_accounting`; see `pq.core.budget.events`."""
+        return private_event(self.epsilon)
+
+    def report(self, path: str | os.PathLike[str], **options: Unpack[PageOptions]) -> None:
+        """Write one page in HTML that shows this release to whoever is responsible, and needs nothing else.
+
+        path: of the file. title, purpose, unit, receipt: public texts to stand on it. level, size_guess: of the
+        intervals, see `interval`. Raises `TypeError` or `ValueError` naming the argument.
+
+        The page is a function of the release and of these texts. It holds `to_dict()` as JSON in the element with the
+        id "release".
+
+        >>> import pathlib, tempfile, pq
+        >>> one = pq.release([1.0, 2.0, 3.0], [0.5], epsilon=1, priors=pq.Uniform(0, 4), rng=0)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     one.report(f"{folder}/median.html", title="Waiting times", unit="minutes")
+        ...     "Waiting times" in pathlib.Path(f"{folder}/median.html").read_text(encoding="utf-8")
+        True
+        """
+        Path(path).write_bytes(release_page(self, **options).encode("utf-8"))
 
     @classmethod
     def from_dict(cls, description: Mapping[str, Any]) -> Release:

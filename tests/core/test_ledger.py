@@ -13,6 +13,7 @@ import random
 import sqlite3
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
@@ -453,13 +454,52 @@ def run(*arguments: Any) -> Any:
     return CliRunner().invoke(command, [str(a) for a in arguments])
 
 
+def test_a_receipt_is_that_of_the_threads_own_spend(tmp_path: Path) -> None:
+    ledger = pq.Ledger.open(tmp_path / "one", total=10, who="ann")
+    assert ledger.receipt is None
+    with ThreadPoolExecutor(4) as pool:
+
+        def spend(k: int) -> tuple[str, str | None]:
+            ledger.spend(Fraction(1, 10), str(k))
+            return str(k), ledger.receipt
+
+        receipts = dict(pool.map(spend, range(40)))
+    for number, entry in enumerate(ledger.entries, 1):
+        assert receipts[entry.what] == f"{ledger.identity}-{number}"
+        assert entry.who == f"ann, process {os.getpid()}"
+    with pytest.raises(ValueError, match="does not fit"):
+        ledger.spend(100)
+    assert ledger.receipt is None  # of this thread
+    assert pickle.loads(pickle.dumps(ledger)).identity == ledger.identity
+    with pytest.raises(TypeError, match="who"):
+        pq.Ledger(1, who=3)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="who"):
+        pq.Ledger.open(tmp_path / "two", total=1, who="\ud800")
+
+
+def test_a_rehearsal_says_what_would_be_and_charges_nothing() -> None:
+    ledger = pq.Ledger(2, delta=1e-6)
+    ledger.spend(1, adjacency="replace")
+    ledger.spend(0.5, pool="days", group="Monday")
+    trial = ledger.rehearsal()
+    assert (trial.spent, trial.delta, trial.entries) == (ledger.spent, ledger.delta, ledger.entries)
+    trial.spend(0.5, pool="days", group="Tuesday")
+    for options in ({"epsilon": 0.75}, {"epsilon": 0.1, "adjacency": "add-remove"}):
+        for account in (trial, ledger):
+            with pytest.raises(ValueError):
+                account.spend(**options)  # type: ignore[arg-type]
+    assert len(ledger.entries) == 2 and len(trial.entries) == 3
+
+
 def test_commands_make_and_show_an_account(tmp_path: Path) -> None:
     file = tmp_path / "ages"
     made = run("init", file, "--total", "1/3", "--delta", "1e-6")
     assert made.exit_code == 0 and "1/3" in made.output
     pq.Ledger.open(file).spend(0.25, "median age")
     shown = run("show", file)
-    assert shown.exit_code == 0 and "0.25  median age  (20" in shown.output and "remaining 1/12" in shown.output
+    assert (
+        shown.exit_code == 0 and "0.25  median age  (entry 1, 20" in shown.output and "remaining 1/12" in shown.output
+    )
     account = json.loads(run("show", file, "--json").output)
     assert account["total"] == "1/3" and account["spent"] == "1/4" and account["entries"][0]["what"] == "median age"
     again = run("init", file, "--total", "1/3")

@@ -70,6 +70,12 @@ def test_a_wheel_releases_in_an_empty_folder(installed: Path, folder: Path) -> N
     assert sorted(installed.rglob("*")) == before
 
 
+def test_a_wheel_writes_a_page(installed: Path, folder: Path) -> None:
+    answer = run(installed, folder, *RELEASE, "--report", "page.html")
+    assert (answer.returncode, answer.stderr) == (0, "")
+    assert "Quantiles of age" in (folder / "page.html").read_text(encoding="utf-8")
+
+
 def test_the_first_release_waits_for_no_compiler(installed: Path, folder: Path) -> None:
     code = f"""
 import sys

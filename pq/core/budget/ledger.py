@@ -8,15 +8,17 @@ Ten spends of 0.1 are one, exactly; a spend that does not fit is refused and cha
 
 from __future__ import annotations
 
-import getpass
 import os
 from datetime import UTC, datetime
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
+from threading import local
 from typing import Any
 
 from pq.core.budget.account import Account, BudgetExceededError, Entry, LedgerError
 from pq.core.budget.composition import Cost, PrivacyKind
+from pq.core.budget.events import account_event
 from pq.core.budget.storage import FileStorage, MemoryStorage, Storage
 from pq.core.choices import Adjacency, check_choice
 from pq.core.exact import Number, budget_text, decimal_fraction
@@ -30,6 +32,7 @@ class Ledger:
     total: all the epsilon that may be spent on any one person, positive; a decimal such as 0.1 means one tenth. delta:
         all the delta, in [0, 1), None for 0. With a positive one many small spends cost less than their sum: the
         account is then kept in zCDP too, and `spent` is the less of both, see `pq.core.budget.composition.Cost`.
+    who: name of whoever spends, which each entry then bears; none is guessed.
 
     Raises `ValueError` or `TypeError` naming the argument. Guarantees that `spent` never exceeds `total`, exactly.
 
@@ -43,19 +46,26 @@ class Ledger:
     pq.core.budget.account.BudgetExceededError: epsilon 1e-09 does not fit: 0 of 1 remain
     """
 
-    def __init__(self, total: Number, delta: Number | None = None) -> None:
-        self._keep(MemoryStorage(_total(total), _delta(delta) or Fraction(0)))
+    def __init__(self, total: Number, delta: Number | None = None, *, who: str = "") -> None:
+        self._keep(MemoryStorage(_total(total), _delta(delta) or Fraction(0)), who)
 
-    def _keep(self, storage: Storage) -> None:
-        self._storage, self._account = storage, Account()
+    def _keep(self, storage: Storage, who: str) -> None:
+        self._storage, self._account, self._who, self._own = storage, Account(), _text_in(who, "who"), local()
 
     @classmethod
-    def open(cls, path: str | os.PathLike[str], total: Number | None = None, delta: Number | None = None) -> Ledger:
+    def open(
+        cls,
+        path: str | os.PathLike[str],
+        total: Number | None = None,
+        delta: Number | None = None,
+        *,
+        who: str = "",
+    ) -> Ledger:
         """The account in a file on a local disk (SQLite), safe between threads, processes, forks and crashes.
 
-        path: of the file. total, delta: as for `Ledger`; with a total the file is made where there is none, and where
-        there is one its totals must be these. Without, a missing file is a `FileNotFoundError`. Every spend is there
-        for good before it is granted. Raises `LedgerError` for a file that is no ledger, damaged or locked.
+        path: of the file. total, delta, who: as for `Ledger`; with a total the file is made where there is none, and
+        where there is one its totals must be these. Without, a missing file is a `FileNotFoundError`. Every spend is
+        there for good before it is granted. Raises `LedgerError` for a file that is no ledger, damaged or locked.
 
         >>> import tempfile
         >>> with tempfile.TemporaryDirectory() as folder:
@@ -64,7 +74,7 @@ class Ledger:
         Fraction(3, 4)
         """
         ledger = cls.__new__(cls)
-        ledger._keep(FileStorage(Path(path), None if total is None else _total(total), _delta(delta)))
+        ledger._keep(FileStorage(Path(path), None if total is None else _total(total), _delta(delta)), who)
         return ledger
 
     @property
@@ -81,6 +91,25 @@ class Ledger:
     def identity(self) -> str:
         """A name that no other account has."""
         return self._storage.identity
+
+    @property
+    def receipt(self) -> str | None:
+        """What names the last spend of this thread by this object: the account's name and the entry's number."""
+        number = getattr(self._own, "number", None)
+        return None if number is None else f"{self.identity}-{number}"
+
+    def rehearsal(self) -> Ledger:
+        """A copy in memory, of which nothing is ever charged to this account: to see beforehand whether a spend fits.
+
+        >>> ledger = Ledger(1)
+        >>> ledger.rehearsal().spend(0.75)
+        >>> ledger.remaining
+        Fraction(1, 1)
+        """
+        copy = Ledger(self.total, self.delta)
+        for entry in self.entries:
+            copy._enter(entry)
+        return copy
 
     @property
     def entries(self) -> tuple[Entry, ...]:
@@ -132,7 +161,9 @@ class Ledger:
         if adjacency is not None:
             check_choice(adjacency, Adjacency, "adjacency")
         self._enter(
-            Entry(cost.epsilon, str(what), pool, group, cost.delta, cost.rho, adjacency, _who(), _moment()),
+            Entry(
+                cost.epsilon, str(what), pool, group, cost.delta, cost.rho, adjacency, _signature(self._who), _moment()
+            ),
         )
 
     def _enter(self, entry: Entry) -> None:
@@ -147,6 +178,8 @@ class Ledger:
             if not self._account.cost(entry).fits(self.total, self.delta):
                 raise BudgetExceededError(self._refusal(entry))
             transaction.append(entry)
+            number = len(self._account.entries) + 1
+        self._own.number = number
 
     def _refusal(self, entry: Entry) -> str:
         now = self._account.cost()
@@ -166,14 +199,15 @@ class Ledger:
     def statement(self, *, signed: bool = False) -> str:
         """A readable account: every spend, the cost of each pool, and what remains.
 
-        signed: with the time, the user and the process of each spend.
+        signed: with the number, the time, the user and the process of each spend, and the account's name.
         """
         account = self._now()
-        lines = [f"budget {_text(self.total)}{f', delta {_text(self.delta)}' if self.delta else ''}"]
-        for entry in account.entries:
+        chance = f", delta {_text(self.delta)}" if self.delta else ""
+        lines = [f"budget {_text(self.total)}{chance}{f'  (ledger {self.identity})' if signed else ''}"]
+        for number, entry in enumerate(account.entries, 1):
             where = f" [{entry.pool}: {entry.group}]" if entry.pool is not None else ""
             chance = f", delta {_text(entry.delta)}" if entry.delta else ""
-            by = f"  ({entry.when}, {entry.who})" if signed else ""
+            by = f"  (entry {number}, {entry.when}, {entry.who})" if signed else ""
             lines.append(f"  {_text(entry.epsilon):>10}  {entry.what or 'release'}{where}{chance}{by}")
         for pool, cost in account.pools().items():
             lines.append(f"  pool {pool}: {_text(cost.epsilon)}, the most that one of its groups cost")
@@ -185,11 +219,16 @@ class Ledger:
         account = self._now()
         spent = Fraction(account.cost().epsilon_at(self.delta))
         entries = [
-            {name: str(value) if isinstance(value, Fraction) else value for name, value in vars(entry).items()}
-            for entry in account.entries
+            {"number": number}
+            | {name: str(value) if isinstance(value, Fraction) else value for name, value in vars(entry).items()}
+            for number, entry in enumerate(account.entries, 1)
         ]
         totals = {"total": self.total, "delta": self.delta, "spent": spent, "remaining": self.total - spent}
-        return {name: str(value) for name, value in totals.items()} | {"entries": entries}
+        return {name: str(value) for name, value in totals.items()} | {"identity": self.identity, "entries": entries}
+
+    def to_event(self) -> dict[str, Any]:
+        """All spends as one event of accountants that speak `dp_accounting`; see `pq.core.budget.events`."""
+        return account_event(self._now())
 
     def __repr__(self) -> str:
         where = repr(str(self._storage.path)) if isinstance(self._storage, FileStorage) else "memory"
@@ -204,7 +243,7 @@ class Ledger:
     def __reduce__(self) -> tuple[Any, ...]:
         if not isinstance(self._storage, FileStorage):
             raise TypeError("ledger is in memory and cannot be pickled: two of it would be spent; use pq.Ledger.open")
-        return Ledger.open, (str(self._storage.path),)
+        return partial(Ledger.open, who=self._who), (str(self._storage.path),)
 
 
 def as_ledger(ledger: Ledger | str | os.PathLike[str] | None) -> Ledger | None:
@@ -236,10 +275,7 @@ def charge(
     >>> ledger.remaining
     Fraction(1, 4)
     """
-    if not isinstance(purpose, str):
-        raise TypeError(f"purpose must be text, got {type(purpose).__name__}")
-    if not purpose.isascii() and purpose != purpose.encode("utf-8", "replace").decode():
-        raise ValueError("purpose must be text that has a form in UTF-8")
+    _text_in(purpose, "purpose")
     account = as_ledger(ledger)
     if account is None or times == 0:
         return
@@ -268,12 +304,18 @@ def _delta(value: Any) -> Fraction | None:
     return delta
 
 
-def _who() -> str:
-    try:
-        user = getpass.getuser()
-    except (OSError, KeyError, ImportError):  # a number without a name
-        user = f"user {os.getuid()}" if hasattr(os, "getuid") else "somebody"
-    return f"{user}, process {os.getpid()}"
+def _signature(who: str) -> str:
+    """Who spends, as far as they say it, and the process that did it for them."""
+    return f"{who}, process {os.getpid()}".removeprefix(", ")
+
+
+def _text_in(text: Any, name: str) -> str:
+    """A text that a file can hold. Raises `TypeError` or `ValueError` naming it."""
+    if not isinstance(text, str):
+        raise TypeError(f"{name} must be text, got {type(text).__name__}")
+    if not text.isascii() and text != text.encode("utf-8", "replace").decode():
+        raise ValueError(f"{name} must be text that has a form in UTF-8")
+    return text
 
 
 def _moment() -> str:

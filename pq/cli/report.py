@@ -1,0 +1,58 @@
+"""The options by which a command writes a page that shows a release, and the writing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+
+from pq.cli import refuse
+from pq.private.report import checked_texts
+
+REPORT_OPTIONS = (
+    click.option("--report", type=click.Path(dir_okay=False, path_type=Path), help="Write a page to show, in HTML."),
+    click.option("--title", default="", help="Heading of the page; without it the column's name."),
+    click.option("--unit", default="", help="Unit of the values, for the page."),
+)  # fmt: skip
+
+
+def report_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command the options for a page."""
+    for option in reversed(REPORT_OPTIONS):
+        command = option(command)
+    return command
+
+
+@dataclass(frozen=True)
+class ReportFile:
+    """A page that is to be written, or none; its texts and its place are checked before data are read."""
+
+    path: Path | None
+    texts: dict[str, str]
+
+    @classmethod
+    def taking(cls, options: dict[str, Any], column: str) -> ReportFile:
+        """The page that a command's options describe; they are taken out of the options, but for the purpose.
+
+        Raises `click.UsageError` naming the option at fault.
+        """
+        path, title, unit = (options.pop(name) for name in ("report", "title", "unit"))
+        try:
+            texts = checked_texts(title=title or f"Quantiles of {column}", unit=unit, purpose=options["purpose"])
+        except ValueError as error:
+            raise refuse(error) from None
+        if path is not None and not path.absolute().parent.is_dir():
+            raise refuse(f"report: there is no folder {path.parent}")
+        return cls(path, texts)
+
+    def write(self, released: Any, **texts: str | None) -> None:
+        """Write the page, if one is wanted. Raises `click.ClickException` where that fails."""
+        if self.path is None:
+            return
+        try:
+            released.report(self.path, **self.texts, **{name: text for name, text in texts.items() if text})
+        except OSError as error:
+            raise click.ClickException(f"{self.path} cannot be written: {error.strerror}") from None
