@@ -20,10 +20,11 @@ import pq
 from pq.cli import nearest, refuse
 from pq.cli.files import FileColumn, file_options
 from pq.core.kind import NUMBER, SIMPLE_KINDS, shown
-from pq.core.priors import spelled_families, spelling
+from pq.core.priors import prior_between, spelled_families, spelling
 from pq.private.columns.text import CellRule
 
-SPELLINGS = ", ".join(map(spelling, spelled_families().values()))
+BETWEEN = "between(low, high, share=0.9, least=..., most=...)"
+SPELLINGS = ", ".join([*map(spelling, spelled_families().values()), BETWEEN])
 TIMES = [CellRule(kind) for kind in SIMPLE_KINDS if kind != NUMBER]
 BARE_TIME = re.compile(r"(?<![\w'\"])(\d{4}-\d\d-\d\d(?:T[\d:.+Z-]+)?|\d\d:\d\d(?::[\d.]+)?|P[\dWDTHMS.]+)(?![\w'\"(])")
 SHOWN = 60  # characters of a text in a message
@@ -32,13 +33,14 @@ SHOWN = 60  # characters of a text in a message
 def parse_prior(text: str) -> Any:
     """The prior that a text such as `cauchy(40, 20)` or `laplace(loc=40, scale=5)` names.
 
-    text: a family whose parameters are numbers, in any case, with numbers, or dates, timestamps, times and durations of
-    ISO 8601, as arguments. Raises `ValueError` where the text is no such call, or the family refuses the numbers.
+    text: a family whose parameters are numbers, or `between` for `pq.prior_between`, in any case, with numbers, or
+    dates, timestamps, times and durations of ISO 8601, as arguments. Raises `ValueError` where the text is no such
+    call, or what is called refuses the numbers.
 
     >>> parse_prior("cauchy(40, 20)") == pq.Cauchy(40.0, 20.0)
     True
     """
-    families = spelled_families()
+    families: dict[str, Callable[..., Any]] = {**spelled_families(), "between": prior_between}
     try:
         call = ast.parse(BARE_TIME.sub(r"'\1'", text.strip()), mode="eval").body
     except (SyntaxError, ValueError, MemoryError, RecursionError):
@@ -160,7 +162,8 @@ def tree_options(command: Callable[..., Any]) -> Callable[..., Any]:
 @click.option("--grid", type=StepLength(), help="Release multiples of this step only; right for values that repeat.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.option("--quiet", is_flag=True, help="Print the values alone, one a line.")
-def release(quantiles: str, priors: tuple[str, ...], as_json: bool, quiet: bool, **settings: Any) -> None:
+@click.option("--yes", is_flag=True, help="Leave out the remarks on epsilon, grid, prior and size.")
+def release(quantiles: str, priors: tuple[str, ...], as_json: bool, quiet: bool, yes: bool, **settings: Any) -> None:
     """Release private quantiles of a column of FILE, or of standard input for `-`.
 
     Each row is one record; a cell that is not read counts as missing. FILE is CSV by RFC 4180 or Parquet, and valid:
@@ -176,9 +179,10 @@ def release(quantiles: str, priors: tuple[str, ...], as_json: bool, quiet: bool,
         raise refuse(error) from None
     values, _, rule = column.read()
     released = pq.release(values, asked, **settings)
+    remarks = () if yes else released.remarks
     if quiet:
         click.echo("\n".join(shown(released.values)))
     elif as_json:
-        click.echo(json.dumps({**released.to_dict(), "cells": rule}, indent=2, default=str))
+        click.echo(json.dumps({**released.to_dict(), "cells": rule, "remarks": remarks}, indent=2, default=str))
     else:
-        click.echo(f"{released}\n{rule}")
+        click.echo("\n".join([str(released), rule, *(f"Remark: {remark}." for remark in remarks)]))
