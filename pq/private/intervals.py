@@ -7,6 +7,10 @@ columns of all shapes, since errors are in ranks. With the levels that are far e
 simulated releases the interval is read off the released curve. So the noise of the curve itself is part of what is
 simulated.
 
+The same is done with columns that are narrower than the released values are, whose noise may have spread them, and,
+unless `assume_smooth` was promised, with columns of narrow peaks at the released values. Such columns are harder to
+find, and the largest of the distances counts.
+
 Where a single value was released nothing tells the scale, and the prior on either side of it stands for the column.
 Private ring, but no record comes in here: all is post-processing of released values.
 """
@@ -15,7 +19,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -27,12 +31,15 @@ from pq.private.columns.door import LARGEST, Array
 from pq.private.mechanisms import Mechanism
 from pq.private.randomness import Source
 
+Shape = Literal["released", "narrow", "peaks"]
+SHAPES: tuple[Shape, ...] = ("released", "narrow", "peaks")  # of simulated columns; the last where nobody promises
 SEED = 20_230_723
-FEWEST_TRIALS, TAIL_TRIALS = 200, 4.0  # simulated releases, and how many at least are to fall outside
+FEWEST_TRIALS, TAIL_TRIALS = 120, 4.0  # simulated releases, and how many at least are to fall outside
 MOST_LEVEL = 0.999  # of simulated intervals: beyond, too many releases would have to be simulated
 MOST_RECORDS = 50_000  # simulated: errors of larger columns are those of such a one, in records
 NEAR_ENDS = 2.0 ** np.arange(-40.0, -10.0)  # levels beyond the table's
 FINEST = 2.0**-41
+NARROWED, SQUEEZED = 8.0, 30.0  # how much narrower than the curve a narrow column is, and a peak
 
 
 def interval_level(value: Any) -> float:
@@ -80,7 +87,8 @@ def simulated_intervals(maker: Mechanism, values: Array, size: float, level: flo
     with np.errstate(all="ignore"):
         curve = ReleasedCurve(maker.request, values)
         records = int(min(max(round(size), 1), MOST_RECORDS))
-        radii = curve.levels_off(maker, records, level, population)
+        shapes: tuple[Shape, ...] = SHAPES[:2] if maker.request.assume_smooth else SHAPES
+        radii = np.max([curve.levels_off(maker, records, level, population, shape) for shape in shapes], axis=0)
         radii *= math.sqrt(records / size) if population else records / size  # of larger columns
         low, high = (curve.at(curve.asked + sign * radii) for sign in (-1.0, 1.0))
     return np.stack([low, high], axis=1)
@@ -122,19 +130,26 @@ class ReleasedCurve:
             return places
         return np.asarray(from_units(np.clip(np.rint(to_units(places, step)), -LATTICE_END, LATTICE_END), step) + 0.0)
 
-    def column(self, records: int, rng: np.random.Generator) -> Array:
-        """So many records that look like the released values, sorted."""
-        return self.rounded(np.interp(np.sort(rng.random(records)), self.levels, self.places))
+    def shaped(self, levels: Array, shape: Shape) -> Array:
+        """Places at levels of a column of some shape, on the grid."""
+        places = np.interp(levels, self.levels, self.places)
+        if shape == "narrow":
+            middle = self.values[len(self.values) // 2]
+            places = middle + (places - middle) / NARROWED
+        elif shape == "peaks":
+            near = self.values[np.searchsorted(0.5 * (self.asked[1:] + self.asked[:-1]), levels)]
+            places = near + (places - near) / SQUEEZED
+        return self.rounded(places)
 
-    def levels_off(self, maker: Mechanism, records: int, level: float, population: bool) -> Array:
+    def levels_off(self, maker: Mechanism, records: int, level: float, population: bool, shape: Shape) -> Array:
         """How far off (m,) the levels of all true quantiles are at most, in a share `level` of simulated releases."""
         rng = np.random.default_rng(SEED)
         source, trials = Source(rng), max(FEWEST_TRIALS, math.ceil(TAIL_TRIALS / (1.0 - level)))
-        found = np.empty((trials, len(self.asked)))
+        found, law = np.empty((trials, len(self.asked))), self.shaped(self.asked, shape)
         for trial in range(trials):
-            x = self.column(records, rng)
+            x = self.shaped(np.sort(rng.random(records)), shape)
             released = maker.simulate(maker.column(x, None), source, 1)[0]
-            true = (self.values, self.values) if population else column_quantiles(x, self.asked)
+            true = (law, law) if population else column_quantiles(x, self.asked)
             found[trial] = ReleasedCurve(self.request, released).needed(*true)
         rank = min(math.ceil((trials + 1) * level), trials) - 1
         usual = np.maximum(np.sort(found, axis=0)[rank], FINEST)
