@@ -18,7 +18,7 @@ from pq.core.scores import Array
 
 LARGE_EPSILON = 10.0
 FAR_SHARE, LEAST_TAIL = 0.01, 1e-3  # of the level or what is above it: a prior's mass beyond a value in its far tail
-EDGE = 1e-6  # of the width of a support: as near is at its edge
+EDGE = 0.005  # of the width of a prior: as near to an end of its support is at it
 FAR_SIZE, NOISE_OF_TOTAL = 2.0, 20.0  # a factor; and nats by which a private total may be off
 FEW_RECORDS = 50.0  # times one over the budget: with fewer, values say as much of the prior as of the column
 WIDE_PRIOR = 100.0  # times as wide as what was released
@@ -150,9 +150,8 @@ def _of_width(request: Request, values: Array, kind: Kind) -> Iterator[str]:
 
 def _edge(prior: Prior, request: Request) -> float:
     """How near to an end of a prior's support is at it."""
-    low, high = prior.support
     half = 0.0 if request.step is None else 0.5 * float(request.step)
-    return max(EDGE * (high - low), half) if math.isfinite(high - low) else half
+    return max(EDGE * _width(prior), half)
 
 
 def _width(prior: Prior) -> float:

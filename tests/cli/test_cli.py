@@ -519,7 +519,7 @@ def test_the_installed_command_tells_the_version() -> None:
 def test_remarks_stand_below_the_table_and_in_json(tmp_path: Path) -> None:
     """On standard output alone; --yes leaves them out, --quiet prints the values alone."""
     path = tmp_path / "x.csv"
-    path.write_text("x\n" + "\n".join(map(str, range(100))) + "\n")
+    path.write_text("x\n" + "\n".join(str(k / 100) for k in range(10_000)) + "\n")
     asked = ["release", str(path), "--column", "x", "--quantiles", "0.5", "--prior", "between(0,10,least=0,most=11)"]
     plain = pq_command(*asked, "--epsilon", "20")
     remarks = [line for line in plain.stdout.splitlines() if line.startswith("Remark: ")]

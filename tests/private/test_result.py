@@ -1,8 +1,8 @@
 """What a release says about itself: further quantiles, intervals that hold what they promise, remarks.
 
 Coverage is counted with fixed seeds. With cells it is guaranteed to be above 95%, and a count below 94% of 150 has
-probability under 0.4 were it just that; nearly all hold. Simulated intervals that hold in 95% of releases are counted below 19 of
-24 with probability 7e-4.
+probability under 0.4 were it just that; nearly all hold. Simulated intervals that hold in 95% of releases are counted
+below 19 of 24 with probability under 1e-3.
 """
 
 from __future__ import annotations
