@@ -106,6 +106,20 @@ def measure(shape: str, m: int, epsilon: float, method: str, trials: int, shorte
     ]
 
 
+def coverage_table(rows: list[dict[str, Any]]) -> str:
+    """The least coverage of all rows of each shape and mechanism, for README."""
+    cases = {of: {(row["shape"], row["mechanism"]): [] for row in rows} for of in OF}
+    for row in rows:
+        cases[row["of"]][row["shape"], row["mechanism"]].append(float(row["all_held"]))
+    names = list(dict.fromkeys(row["mechanism"] for row in rows))
+    lines = ["| shape | " + " | ".join(f"{name}, {of}" for name in names for of in OF) + " |"]
+    lines.append("|---" * (1 + len(names) * len(OF)) + "|")
+    for shape in dict.fromkeys(row["shape"] for row in rows):
+        least = [cases[of].get((shape, name)) for name in names for of in OF]
+        lines.append(f"| {shape} | " + " | ".join(f"{min(held):.1%}" if held else "" for held in least) + " |")
+    return "\n".join(lines)
+
+
 def store(rows: list[dict[str, Any]], save: Path) -> None:
     """All rows so far."""
     save.parent.mkdir(parents=True, exist_ok=True)

@@ -45,7 +45,8 @@ def remarks_on(request: Request, values: Array, total: int | None, kind: Kind, w
         _of_tails(request, values),
         _of_width(request, values, kind),
     )
-    return tuple(remark for part in parts for remark in part)
+    with np.errstate(all="ignore"):  # differences of the largest floats are infinite, and quietly so
+        return tuple(remark for part in parts for remark in part)
 
 
 def outside_remarks(request: Request, values: Array, intervals: Array) -> tuple[str, ...]:
@@ -151,7 +152,8 @@ def _of_width(request: Request, values: Array, kind: Kind) -> Iterator[str]:
 def _edge(prior: Prior, request: Request) -> float:
     """How near to an end of a prior's support is at it."""
     half = 0.0 if request.step is None else 0.5 * float(request.step)
-    return max(EDGE * _width(prior), half)
+    width = _width(prior)
+    return max(EDGE * width, half) if math.isfinite(width) else half
 
 
 def _width(prior: Prior) -> float:
