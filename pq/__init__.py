@@ -16,6 +16,7 @@ from pq.core.priors import (
     Prior,
     Uniform,
     from_scipy,
+    prior_between,
 )
 from pq.core.public_fit import fit_public
 from pq.private.columns.counts import Counts
@@ -63,6 +64,7 @@ __all__ = [
     "losses",
     "max_gap",
     "plan",
+    "prior_between",
     "privacy_loss",
     "rank",
     "release",

@@ -25,11 +25,12 @@ from pq.cli.report import ReportFile, report_options
 from pq.core.budget.ledger import BudgetExceededError, Ledger
 from pq.core.choices import Adaptation, Adjacency, Calibration
 from pq.core.kind import NUMBER, SIMPLE_KINDS, shown
-from pq.core.priors import spelled_families, spelling
+from pq.core.priors import prior_between, spelled_families, spelling
 from pq.private.columns.text import CellRule
 from pq.private.mechanisms.protocol import MECHANISMS
 
-SPELLINGS = ", ".join(map(spelling, spelled_families().values()))
+BETWEEN = "between(low, high, share=0.9, least=..., most=...)"
+SPELLINGS = ", ".join([*map(spelling, spelled_families().values()), BETWEEN])
 TIMES = [CellRule(kind) for kind in SIMPLE_KINDS if kind != NUMBER]
 BARE_TIME = re.compile(r"(?<![\w'\"])(\d{4}-\d\d-\d\d(?:T[\d:.+Z-]+)?|\d\d:\d\d(?::[\d.]+)?|P[\dWDTHMS.]+)(?![\w'\"(])")
 SHOWN = 60  # characters of a text in a message
@@ -38,13 +39,14 @@ SHOWN = 60  # characters of a text in a message
 def parse_prior(text: str) -> Any:
     """The prior that a text such as `cauchy(40, 20)` or `laplace(loc=40, scale=5)` names.
 
-    text: a family whose parameters are numbers, in any case, with numbers, or dates, timestamps, times and durations of
-    ISO 8601, as arguments. Raises `ValueError` where the text is no such call, or the family refuses the numbers.
+    text: a family whose parameters are numbers, or `between` for `pq.prior_between`, in any case, with numbers, or
+    dates, timestamps, times and durations of ISO 8601, as arguments. Raises `ValueError` where the text is no such
+    call, or what is called refuses the numbers.
 
     >>> parse_prior("cauchy(40, 20)") == pq.Cauchy(40.0, 20.0)
     True
     """
-    families = spelled_families()
+    families: dict[str, Callable[..., Any]] = {**spelled_families(), "between": prior_between}
     try:
         call = ast.parse(BARE_TIME.sub(r"'\1'", text.strip()), mode="eval").body
     except (SyntaxError, ValueError, MemoryError, RecursionError):
@@ -188,6 +190,7 @@ def _with_options(command: Callable[..., Any], options: tuple[Callable[..., Any]
 @report_options
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.option("--quiet", is_flag=True, help="Print the values alone, one a line.")
+@click.option("--yes", is_flag=True, help="Leave out the remarks on epsilon, grid, prior and size.")
 def release(
     quantiles: str,
     priors: tuple[str, ...],
@@ -195,6 +198,7 @@ def release(
     who: str,
     as_json: bool,
     quiet: bool,
+    yes: bool,
     **settings: Any,
 ) -> None:
     """Release private quantiles of a column of FILE, or of standard input for `-`.
@@ -217,13 +221,19 @@ def release(
         raise refuse(error) from None
     values, _, rule = column.read()
     released = _charged(values, asked, account, settings)
+    remarks = () if yes else released.remarks
     receipt = {} if account is None else {"receipt": account.receipt}
     if quiet:
         click.echo("\n".join(shown(released.values)))
     elif as_json:
-        click.echo(json.dumps({**released.to_dict(), "cells": rule, **receipt}, indent=2, default=str))
+        click.echo(
+            json.dumps({**released.to_dict(), "cells": rule, "remarks": remarks, **receipt}, indent=2, default=str)
+        )
     else:
-        click.echo("\n".join([str(released), rule, *(f"charged to {ledger}: {one}" for one in receipt.values())]))
+        said = [f"Remark: {remark}." for remark in remarks]
+        click.echo(
+            "\n".join([str(released), rule, *said, *(f"charged to {ledger}: {one}" for one in receipt.values())])
+        )
     report.write(released, **receipt)
 
 

@@ -10,6 +10,7 @@ Adjacency = Literal["add-remove", "replace"]
 Calibration = Literal["paper", "sharp"]
 Adaptation = Literal["conditional", "edge"]
 OnNan = Literal["drop", "lowest", "highest"]
+QuantilesOf = Literal["column", "population"]
 
 
 def check_choice(value: object, allowed: object, name: str) -> None:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import datetime as dt
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal
 from numbers import Real
 from typing import Any, Protocol
@@ -55,9 +55,13 @@ class Kind(Protocol):
 class RealNumber:
     """Real numbers, as they are.
 
+    whole: whether the declared type holds whole numbers only; the numbers are the same kind of thing.
+
     >>> RealNumber().from_numbers([1.5]).tolist()
     [1.5]
     """
+
+    whole: bool = field(default=False, compare=False, repr=False)
 
     unit = "1"
 
@@ -163,7 +167,7 @@ class Duration:
         return _with_missing(_microseconds(known).view("timedelta64[us]"), missing)
 
 
-NUMBER = RealNumber()
+NUMBER, WHOLE_NUMBER = RealNumber(), RealNumber(whole=True)
 SIMPLE_KINDS: tuple[Kind, ...] = (NUMBER, Date(), Timestamp(), Time(), Duration())
 
 

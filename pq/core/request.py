@@ -101,7 +101,7 @@ class Request:
             step=grid_step(grid, chosen),
             on_nan=on_nan,
             mechanism="tree" if given else mechanism,
-            size_guess=_size(size_guess),
+            size_guess=None if size_guess is None else size_number(size_guess),
             public_total=None if public_total is None else whole_number(public_total, "public_total"),
             assume_smooth=_flag(assume_smooth, "assume_smooth"),
             tree=_tree_options(**(TREE_DEFAULTS | given)),
@@ -119,9 +119,8 @@ def _tree_options(calibration: Any, adaptation: Any, arity: Any, budget_power: A
     return TreeOptions(calibration, adaptation, whole_number(arity, "arity", least=2), power_fraction(budget_power))
 
 
-def _size(value: Any) -> float | None:
-    if value is None:
-        return None
+def size_number(value: Any) -> float:
+    """A rough number of records, positive; raises naming size_guess."""
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, Real):
         raise TypeError(f"size_guess must be a number, got {type(value).__name__}")
     if not 0 < float(value) < math.inf:

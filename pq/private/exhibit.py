@@ -42,6 +42,9 @@ class Reported(Protocol):
     def priors(self) -> tuple[Prior, ...]: ...
     @property
     def kind(self) -> str: ...
+    @property
+    def remarks(self) -> tuple[str, ...]: ...
+    def interval(self, level: float, size_guess: float | None) -> Any: ...
     def to_dict(self) -> dict[str, Any]: ...
 
 
@@ -139,11 +142,8 @@ def _caption(curve: StepCurve, level: str | None) -> str:
 
 def _ends_of(release: Reported, numbers: Floats, level: float, size_guess: float | None) -> Floats | None:
     """The intervals (m, 2) as numbers; None where there are none, as nothing tells the number of records."""
-    interval = getattr(release, "interval", None)
-    if interval is None:
-        return None
     try:
-        ends = np.asarray(interval(level, size_guess))
+        ends = np.asarray(release.interval(level, size_guess))
     except ValueError as refused:
         if size_guess is None and str(refused).startswith("size_guess"):
             return None
@@ -153,8 +153,7 @@ def _ends_of(release: Reported, numbers: Floats, level: float, size_guess: float
 
 def _remarks_of(release: Reported) -> tuple[str, ...]:
     """What a release remarks on itself, as whole sentences."""
-    said = (str(remark) for remark in getattr(release, "remarks", ()))
-    return tuple(remark[:1].upper() + remark[1:].rstrip(".") + "." for remark in said)
+    return tuple(remark[:1].upper() + remark[1:].rstrip(".") + "." for remark in release.remarks)
 
 
 def _records(release: Reported) -> str:

@@ -3,156 +3,22 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
-from dataclasses import dataclass
-from functools import lru_cache
-from pathlib import Path
-from typing import Any, Unpack
+from typing import Any
 
 import numpy as np
 
-from pq.core.budget.events import private_event
 from pq.core.budget.ledger import Ledger, charge
 from pq.core.choices import Adaptation, Adjacency, Calibration, OnNan
-from pq.core.exact import Number, budget_text, whole_number
-from pq.core.kind import Kind, kind_named, shown
-from pq.core.plan import Plan
-from pq.core.priors import Prior
-from pq.core.request import Request
+from pq.core.exact import Number, whole_number
+from pq.core.kind import Kind
 from pq.private.columns.door import Array
 from pq.private.columns.frames import kind_of, records_of
-from pq.private.mechanisms import Mechanism, Outcome
+from pq.private.mechanisms import Mechanism
 from pq.private.prepare import prepare
 from pq.private.randomness import Source
-from pq.private.report import PageOptions, release_page
+from pq.private.result import Release
 
-VERSION = 2  # of what `Release.to_dict` writes
-PLAN_FACTS = ("arity", "budget_power", "public_total")  # that it writes of a tree, the last where there is one
-
-
-@dataclass(frozen=True, eq=False)
-class Release:
-    """Released quantiles and the public facts about how they were made; nothing else about the data.
-
-    values: (m,) estimates in the caller's order, read-only, of the kind that the column declares. quantiles: (m,).
-    epsilon: total budget, under `adjacency`, for a person who owns up to `max_contributions` records. mechanism: its
-    name. priors: one for each quantile. plan: the tree's, None for others; it spends epsilon / max_contributions on
-    each record. total: a private count of the records, where the mechanism gives one for nothing. outcome: what was
-    drawn, as plain lists and numbers by name. kind: what the values are: "number", "date", and so on.
-    """
-
-    values: np.ndarray[Any, Any]
-    quantiles: np.ndarray[Any, np.dtype[np.float64]]
-    epsilon: float
-    max_contributions: int
-    adjacency: str
-    mechanism: str
-    calibration: str | None
-    adaptation: str | None
-    grid: float | None
-    priors: tuple[Prior, ...]
-    plan: Plan | None
-    total: int | None
-    outcome: Mapping[str, Any]
-    kind: str
-
-    def to_dict(self) -> dict[str, Any]:
-        """Everything as plain numbers, text and lists, ready for JSON; `Release.from_dict` is the inverse.
-
-        Values that are dates, times or durations stand there in seconds, and as `texts`.
-        """
-        tree: dict[str, Any] = (
-            {} if self.plan is None else {"arity": self.plan.arity, "budget_power": self.plan.budget_power}
-        )
-        if self.plan is not None and self.plan.public_total is not None:
-            tree["public_total"] = self.plan.public_total
-        return {
-            "version": VERSION,
-            "values": kind_named(self.kind).to_numbers(self.values).tolist(),
-            "kind": self.kind,
-            **({} if self.kind == "number" else {"texts": shown(self.values)}),
-            "quantiles": self.quantiles.tolist(),
-            "epsilon": self.epsilon,
-            "max_contributions": self.max_contributions,
-            "adjacency": self.adjacency,
-            "mechanism": self.mechanism,
-            "calibration": self.calibration,
-            "adaptation": self.adaptation,
-            **tree,
-            "grid": self.grid,
-            "priors": [prior.to_dict() for prior in self.priors],
-            "total": self.total,
-            "outcome": dict(self.outcome),
-        }
-
-    def to_event(self) -> dict[str, Any]:
-        """This release as an event of accountants that speak `dp_accounting`; see `pq.core.budget.events`."""
-        return private_event(self.epsilon)
-
-    def report(self, path: str | os.PathLike[str], **options: Unpack[PageOptions]) -> None:
-        """Write one page in HTML that shows this release to whoever is responsible, and needs nothing else.
-
-        path: of the file. title, purpose, unit, receipt: public texts to stand on it. level, size_guess: of the
-        intervals, see `interval`. Raises `TypeError` or `ValueError` naming the argument.
-
-        The page is a function of the release and of these texts. It holds `to_dict()` as JSON in the element with the
-        id "release".
-
-        >>> import pathlib, tempfile, pq
-        >>> one = pq.release([1.0, 2.0, 3.0], [0.5], epsilon=1, priors=pq.Uniform(0, 4), rng=0)
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     one.report(f"{folder}/median.html", title="Waiting times", unit="minutes")
-        ...     "Waiting times" in pathlib.Path(f"{folder}/median.html").read_text(encoding="utf-8")
-        True
-        """
-        Path(path).write_bytes(release_page(self, **options).encode("utf-8"))
-
-    @classmethod
-    def from_dict(cls, description: Mapping[str, Any]) -> Release:
-        """The release that `to_dict` described. Raises `TypeError` or `ValueError` naming what is wrong.
-
-        >>> import pq
-        >>> one = pq.release([1.0, 2.0, 3.0], [0.5], epsilon=1, priors=pq.Uniform(0, 4), rng=0)
-        >>> pq.Release.from_dict(one.to_dict()).to_dict() == one.to_dict()
-        True
-        """
-        if not isinstance(description, Mapping):
-            raise TypeError(f"description must be a mapping, got {type(description).__name__}")
-        facts = dict(description)
-        if facts.get("version") != VERSION:
-            raise ValueError(f"version must be {VERSION}, got {facts.get('version')!r}")
-        try:
-            priors = tuple(Prior.from_dict(prior) for prior in facts["priors"])
-            options: dict[str, Any] = {name: facts[name] for name in PLAN_FACTS if name in facts}
-            if options:
-                options |= {"calibration": facts["calibration"], "adaptation": facts["adaptation"]}
-            maker = prepare(
-                facts["quantiles"],
-                priors=priors,
-                epsilon=facts["epsilon"],
-                grid=facts["grid"],
-                adjacency=facts["adjacency"],
-                max_contributions=facts["max_contributions"],
-                mechanism=facts["mechanism"],
-                **options,
-            )
-            kind = kind_named(facts["kind"])
-            return cls(
-                _frozen(kind.from_numbers(facts["values"])),
-                **_facts(maker),
-                total=facts["total"],
-                outcome=facts["outcome"],
-                kind=str(kind),
-            )
-        except KeyError as missing:
-            raise ValueError(f"description lacks {missing}") from None
-
-    def __str__(self) -> str:
-        values = [f"{v:.10g}" for v in self.values] if self.kind == "number" else shown(self.values)
-        rows = [f"{q:>8.6g}  {v}" for q, v in zip(self.quantiles, values, strict=True)]
-        people = "" if self.max_contributions == 1 else f", up to {self.max_contributions} records a person"
-        head = f"{budget_text(self.epsilon)}-differentially private quantiles ({self.adjacency}{people})"
-        return "\n".join([head, "quantile  value", *rows])
+__all__ = ["Release", "fulfil", "release", "simulate"]
 
 
 def release(
@@ -248,7 +114,7 @@ def fulfil(maker: Mechanism, x: Any, source: Source, kind: Kind) -> Release:
     values, before = records_of(x, maker.request.on_nan)
     with np.errstate(all="ignore"):
         outcome = maker.draw(maker.column(values, before), source)
-    return _released(maker, outcome, kind)
+    return Release.of(maker, outcome, kind)
 
 
 def simulate(
@@ -310,39 +176,3 @@ def simulate(
     values, before = records_of(x, maker.request.on_nan)
     with np.errstate(all="ignore"):
         return maker.simulate(maker.column(values, before), source, count)[:, list(maker.request.positions)]
-
-
-def _released(maker: Mechanism, outcome: Outcome, kind: Kind) -> Release:
-    """What was drawn with the public facts, in the caller's order."""
-    facts = _facts(maker)
-    values = outcome.values if _in_order(maker.request) else outcome.values[list(maker.request.positions)]
-    values = _frozen(np.array(kind.from_numbers(values)))
-    return Release(values, **facts, total=outcome.total, outcome=dict(outcome.drawn), kind=str(kind))
-
-
-@lru_cache(maxsize=256)
-def _facts(maker: Mechanism) -> dict[str, Any]:
-    """What a release says besides what was drawn; of one mechanism always the same."""
-    request, plan = maker.request, getattr(maker, "plan", None)
-    tree = isinstance(plan, Plan)
-    return {
-        "quantiles": _frozen(np.array([float(q) for q in request.quantiles])),
-        "epsilon": float(request.epsilon),
-        "max_contributions": request.max_contributions,
-        "adjacency": request.adjacency,
-        "mechanism": maker.name,
-        "calibration": request.tree.calibration if tree else None,
-        "adaptation": request.tree.adaptation if tree else None,
-        "grid": None if request.step is None else float(request.step),
-        "priors": request.priors if _in_order(request) else tuple(request.priors[i] for i in request.positions),
-        "plan": plan if tree else None,
-    }
-
-
-def _in_order(request: Request) -> bool:
-    return request.quantiles == request.distinct
-
-
-def _frozen(array: Array) -> Array:
-    array.flags.writeable = False
-    return array

@@ -515,3 +515,35 @@ def test_the_installed_command_tells_the_version() -> None:
     command = Path(sys.executable).with_name("pq.exe" if os.name == "nt" else "pq")
     answer = subprocess.run([command, "--version"], capture_output=True, text=True, check=True)
     assert answer.stdout == "pq, version 0.1.0\n"
+
+
+def test_remarks_stand_below_the_table_and_in_json(tmp_path: Path) -> None:
+    """On standard output alone; --yes leaves them out, --quiet prints the values alone."""
+    path = tmp_path / "x.csv"
+    path.write_text("x\n" + "\n".join(str(k / 100) for k in range(10_000)) + "\n")
+    asked = ["release", str(path), "--column", "x", "--quantiles", "0.5", "--prior", "between(0,10,least=0,most=11)"]
+    plain = pq_command(*asked, "--epsilon", "20")
+    remarks = [line for line in plain.stdout.splitlines() if line.startswith("Remark: ")]
+    assert plain.exit_code == 0 and plain.stderr == "" and len(remarks) == 2
+    assert "epsilon is 20" in remarks[0] and "upper end, 11," in remarks[1]
+    facts = json.loads(pq_command(*asked, "--epsilon", "20", "--json").stdout)
+    assert [f"Remark: {remark}." for remark in facts["remarks"]] == remarks
+    for silent in (["--yes"], ["--quiet"], ["--yes", "--quiet"]):
+        assert "Remark" not in pq_command(*asked, "--epsilon", "20", *silent).stdout
+    assert json.loads(pq_command(*asked, "--epsilon", "20", "--json", "--yes").stdout)["remarks"] == []
+    assert "Remark" not in pq_command(*asked[:-1], "uniform(0, 100)", "--epsilon", "1").stdout
+
+
+def test_a_declared_integer_has_a_grid_proposed_and_a_cell_of_text_has_not(tmp_path: Path) -> None:
+    import polars as pl
+
+    table = pl.DataFrame({"x": list(range(100))})
+    table.write_csv(tmp_path / "x.csv")
+    table.write_parquet(tmp_path / "x.parquet")
+    for name, proposed in (("x.csv", False), ("x.parquet", True)):
+        for grid in ([], ["--grid", "1"]):
+            answer = pq_command(
+                "release", str(tmp_path / name), "--column", "x", "--quantiles", "0.5", "--prior", "uniform(0,100)",
+                "--epsilon", "1", *grid,
+            )  # fmt: skip
+            assert ("whole numbers" in answer.stdout) == (proposed and not grid)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import pytest
 from click.testing import CliRunner
 from packaging.requirements import Requirement
 
-from benchmarks import kill_nine, large_column, least_error
+from benchmarks import interval_coverage, kill_nine, large_column, least_error
 from benchmarks.peers import __main__ as peers
 from test_workshop import LOCK, PROJECT, ROOT, locked, version_of
 
@@ -82,3 +83,41 @@ def test_least_errors_are_of_the_mechanism_that_is_said(tmp_path: Path) -> None:
     options = ["--trials", "2", "--only", "auto", "--shape", "ages, grid of 1", "--save", str(tmp_path / "rows.csv")]
     result = CliRunner().invoke(least_error.main, options)
     assert result.exit_code == 0 and len((tmp_path / "rows.csv").read_text().splitlines()) == 1 + 4 * 2
+
+
+def test_coverage_is_counted_of_what_is_said(tmp_path: Path) -> None:
+    """Intervals without length hold nothing, endless ones all; lumps are one law for a row, drawn from again."""
+    rows = interval_coverage.measure("twelve lumps, 10", 2, 1.0, "cells", 4)
+    assert [row["of"] for row in rows] == ["column", "population"] and rows[0]["mechanism"] == "cells"
+    assert 0.0 < rows[0]["records"] < 1000.0
+    assert all(row["all_held"] == 0.0 for row in interval_coverage.measure("Gaussian, 10", 2, 1.0, "cells", 4, 1e-9))
+    assert all(row["each_held"] == 1.0 for row in interval_coverage.measure("Gaussian, 10", 2, 1.0, "cells", 4, 1e9))
+    draw, law = interval_coverage.laws_of(interval_coverage.SHAPES["twelve lumps, 10"][0], np.array([0.5]), 1)
+    spread = [np.min(np.abs(draw(np.random.default_rng(seed)) - law[0])) for seed in range(9)]
+    assert max(spread) < 0.02  # the median is in a lump that all columns have
+    options = [
+        "--exact-trials",
+        "2",
+        "--only",
+        "cells",
+        "--shape",
+        "ages, grid of 1",
+        "--save",
+        str(tmp_path / "rows.csv"),
+    ]
+    result = CliRunner().invoke(interval_coverage.main, options)
+    assert result.exit_code == 0 and len((tmp_path / "rows.csv").read_text().splitlines()) == 1 + 2 * 2 * 4
+
+
+def stored_coverage() -> list[dict[str, str]]:
+    with (ROOT / "results" / "benchmarks" / "interval_coverage.csv").open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def test_stored_intervals_of_cells_hold_as_often_as_promised() -> None:
+    """On every shape, for the column's quantiles and the population's; the others are there to be read."""
+    rows = stored_coverage()
+    cells = [row for row in rows if row["mechanism"] == "cells"]
+    assert {row["shape"] for row in cells} == set(least_error.SHAPES) and len(cells) == 6 * 2 * 2 * 4 * 2
+    assert min(float(row["all_held"]) for row in cells) >= 0.94
+    assert {row["mechanism"] for row in rows} >= {"tree", "joint", "cells"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import re
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import polars as pl
 import pytest
 
 import pq
+from benchmarks.interval_coverage import coverage_table
 from proofs_checks.engine.claims import load_claims
 from proofs_checks.engine.report import counts_table
 
@@ -82,3 +84,20 @@ def test_the_gaps_of_the_mechanisms_are_those_printed() -> None:
         way |= {"epsilon": 1, "priors": pq.Uniform(-10, 10)}
         pairs = [(x, row) for i, x in enumerate(columns) for row in pq.simulate(x, deciles, trials=2, rng=i, **way)]
         assert abs(np.mean([pq.max_gap(x, deciles, row) for x, row in pairs]) - float(text)) < 1.5
+
+
+def test_the_example_of_what_a_release_says_runs() -> None:
+    (code,) = (part for part in re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL) if "prior_between" in part)
+    salaries = np.random.default_rng(0).lognormal(11, 0.5, size=20_000)
+    names: dict[str, Any] = {"pq": pq, "salaries": salaries}
+    exec(code, names)
+    ends = names["result"].interval(0.95)
+    true = np.quantile(salaries, [0.25, 0.5, 0.75])
+    assert np.all(ends[:, 0] <= true) and np.all(true <= ends[:, 1]) and np.all(np.diff(ends) < 0.2 * true[:, None])
+    assert names["result"].remarks == ()
+
+
+def test_the_table_of_coverage_is_the_stored_one() -> None:
+    table = re.search(r"<!-- coverage: .* -->\n(.*?)\n<!-- end of coverage -->", README, flags=re.DOTALL)
+    with (ROOT / "results" / "benchmarks" / "interval_coverage.csv").open(newline="") as file:
+        assert table is not None and table[1] == coverage_table(list(csv.DictReader(file)))

@@ -256,7 +256,7 @@ def check_values(result: pq.Release, arguments: dict[str, Any]) -> None:
 
 def public_facts(result: pq.Release) -> str:
     """All that a release says but its values; the same for all data of one declared type."""
-    facts = {name: fact for name, fact in result.to_dict().items() if name not in ("kind", "texts")}
+    facts = {name: fact for name, fact in result.to_dict().items() if name not in ("kind", "texts", "whole")}
     facts["values"] = len(facts["values"])
     return json.dumps(facts) + str(result.plan) + repr(sorted(vars(result)))
 

@@ -9,6 +9,7 @@ from pq.core.priors.mixture import Mixture
 from pq.core.priors.normal import Normal
 from pq.core.priors.order_statistic import OrderStatistic
 from pq.core.priors.piecewise_constant import PiecewiseConstant
+from pq.core.priors.said import prior_between
 from pq.core.priors.scipy_prior import ScipyPrior, from_scipy
 from pq.core.priors.uniform import Uniform
 
@@ -26,6 +27,7 @@ __all__ = [
     "ScipyPrior",
     "Uniform",
     "from_scipy",
+    "prior_between",
     "spelled_families",
     "spelling",
 ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -104,6 +105,22 @@ class LogNormal(Prior, twin="lognorm", kernel=Kernel(_mass, _machine_log_mass, _
 
     def __post_init__(self) -> None:
         set_parameters(self, log_loc=real(self.log_loc, "log_loc"), log_scale=positive(self.log_scale, "log_scale"))
+
+    @classmethod
+    def around(cls, median: Any, factor: Any) -> LogNormal:
+        """The lognormal law of a median, in the unit of the data, that two in three values are within a factor of.
+
+        median: positive, a number or a duration. factor: above 1. Raises `TypeError` or `ValueError` naming the
+        argument.
+
+        >>> import datetime
+        >>> LogNormal.around(datetime.timedelta(hours=2), 3).log_mass(7200, math.inf)
+        -0.693147
+        """
+        times = real(factor, "factor")
+        if times <= 1.0:
+            raise ValueError(f"factor must be above 1, got {factor}")
+        return cls(math.log(positive(median, "median")), math.log(times))
 
     @classmethod
     def _from_twin(cls, parameters: dict[str, float]) -> Prior | None:

@@ -14,13 +14,14 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from pq.core.kind import NUMBER, Date, Duration, Kind, Time, Timestamp, holds_seconds, seconds_of_ticks
+from pq.core.kind import NUMBER, WHOLE_NUMBER, Date, Duration, Kind, Time, Timestamp, holds_seconds, seconds_of_ticks
 from pq.private.columns.record import each
 from pq.private.columns.text import TextColumn
 
 Array = npt.NDArray[np.float64]
 Grouping = Literal["number", "value", "none"]
 REAL_KINDS = "fiub"  # numpy's codes of float, signed, unsigned and boolean types
+WHOLE_KINDS = "iu"
 WITHOUT_COLUMN = (str, bytes, bytearray, dict, set, frozenset)
 
 
@@ -85,12 +86,16 @@ def listed(x: Any) -> Array:
 def of_dtype(dtype: np.dtype[Any]) -> Declared:
     """The declared type of an array of numpy."""
     if dtype.kind in REAL_KINDS:
-        return Declared(NUMBER, _floats, "number")
+        return Declared(_number(dtype.kind in WHOLE_KINDS), _floats, "number")
     if dtype.kind == "O":
         return Declared(NUMBER, lambda x: each(x.tolist()), "none")  # masked records become None
     if holds_seconds(dtype):
         return Declared(_kind_of_ticks(dtype), _seconds)
     raise refused(dtype.type.__name__)  # the name of a type of texts would tell how long the longest is
+
+
+def _number(whole: bool) -> Kind:
+    return WHOLE_NUMBER if whole else NUMBER
 
 
 def _kind_of_ticks(dtype: np.dtype[Any]) -> Kind:
@@ -135,7 +140,8 @@ def of_pandas_type(dtype: Any) -> Declared:
     if isinstance(dtype, pd.SparseDtype):
         return Declared(of_dtype(np.dtype(dtype.subtype)).kind, _converted, "none")
     if getattr(dtype, "kind", "O") in REAL_KINDS:  # numbers and booleans with a mask
-        return Declared(NUMBER, lambda x: x.to_numpy(dtype=np.float64, na_value=np.nan), "number")
+        kind = _number(dtype.kind in WHOLE_KINDS)
+        return Declared(kind, lambda x: x.to_numpy(dtype=np.float64, na_value=np.nan), "number")
     raise refused(type(dtype).__name__)
 
 
@@ -149,7 +155,7 @@ def of_polars_type(dtype: Any) -> Declared:
     if base == pl.Decimal:
         return Declared(NUMBER, lambda x: each(x.to_list()))
     if dtype.is_numeric() or base == pl.Boolean:
-        return Declared(NUMBER, lambda x: x.cast(pl.Float64).to_numpy(), "number")
+        return Declared(_number(dtype.is_integer()), lambda x: x.cast(pl.Float64).to_numpy(), "number")
     if base == pl.Object:
         return Declared(NUMBER, lambda x: each(x.to_list()), "none")
     if base == pl.Time:
@@ -169,7 +175,8 @@ def of_arrow_type(dtype: Any) -> Declared:
 
     types = pa.types
     if types.is_integer(dtype) or types.is_floating(dtype) or types.is_boolean(dtype) or types.is_null(dtype):
-        return Declared(NUMBER, lambda x: _arrow_numbers(x.cast(pa.float64(), safe=False)), "number")
+        kind = _number(types.is_integer(dtype))
+        return Declared(kind, lambda x: _arrow_numbers(x.cast(pa.float64(), safe=False)), "number")
     if types.is_decimal(dtype):
         return Declared(NUMBER, lambda x: each(x.to_pylist()))
     if types.is_dictionary(dtype):
@@ -182,7 +189,7 @@ def of_arrow_type(dtype: Any) -> Declared:
         ticks = pa.int32() if types.is_time32(dtype) else pa.int64()
         return Declared(Time(), lambda x: _of_day(_arrow_numbers(x.cast(ticks).fill_null(-1)), dtype.unit))
     if types.is_date(dtype) or types.is_timestamp(dtype) or types.is_duration(dtype):
-        kind: Kind = Duration() if types.is_duration(dtype) else Date()
+        kind = Duration() if types.is_duration(dtype) else Date()
         if types.is_timestamp(dtype):
             kind = Timestamp(dtype.tz)
         return Declared(kind, lambda x: _seconds(_arrow_numbers(x)))

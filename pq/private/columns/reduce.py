@@ -26,7 +26,7 @@ def reduced(frame: Any, names: list[str], declared: Declared, step: Fraction | N
 
     chosen = frame.select(*(nw.col(n).alias(a) for n, a in zip(names, COLUMNS, strict=False)))
     if declared.grouping == "number":
-        return _of_numbers(chosen, step)
+        return _of_numbers(chosen, declared, step)
     values, counts = _grouped(chosen, nw.col(VALUE))
     made = Counts(values, counts, kind=declared.kind)
     return made if step is None else rounded(made, step)
@@ -39,7 +39,7 @@ def rounded(counts: Counts, step: Fraction) -> Counts:
     return Counts(from_units(units, step), counts.counts, counts.missing, kind=counts.kind)
 
 
-def _of_numbers(frame: Any, step: Fraction | None) -> Counts:
+def _of_numbers(frame: Any, declared: Declared, step: Fraction | None) -> Counts:
     """Cast to float64 and rounded where they live."""
     import narwhals.stable.v2 as nw
 
@@ -51,7 +51,7 @@ def _of_numbers(frame: Any, step: Fraction | None) -> Counts:
     values = as_floats(values)
     missing = values == MISSING
     values = values if step is None else from_units(values, step)
-    return Counts(np.where(missing, np.nan, values), counts)
+    return Counts(np.where(missing, np.nan, values), counts, kind=declared.kind)
 
 
 def _grouped(frame: Any, value: Any) -> tuple[Any, Any]:

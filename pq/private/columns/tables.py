@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from pq.core.kind import NUMBER, Date, Kind, Time, Timestamp
+from pq.core.kind import NUMBER, WHOLE_NUMBER, Date, Kind, Time, Timestamp
 from pq.private.columns.declared import (
     LIBRARIES,
     Declared,
@@ -22,10 +22,11 @@ from pq.private.columns.declared import (
 
 Types = dict[str, Callable[[], Declared]]
 UNREADABLE = "x must be a query that its engine can run; its own message is kept back, since it may show records"
-DUCKDB_NUMBERS = (
+DUCKDB_INTEGERS = (
     *("tinyint", "smallint", "integer", "bigint", "hugeint", "utinyint", "usmallint", "uinteger", "ubigint"),
-    *("uhugeint", "float", "double", "boolean", "sqlnull", "null"),
+    "uhugeint",
 )
+DUCKDB_NUMBERS = ("float", "double", "boolean", "sqlnull", "null")
 DUCKDB_TIMES: dict[str, Kind] = {
     "date": Date(),
     "time": Time(),
@@ -121,6 +122,8 @@ def _types(frame: Any) -> Types:
 def of_duckdb_type(dtype: Any) -> Declared:
     """The declared type of a column of DuckDB; its INTERVAL may hold months, and is refused."""
     name = str(getattr(dtype, "id", dtype)).lower()
+    if name in DUCKDB_INTEGERS:
+        return Declared(WHOLE_NUMBER, listed, "number")
     if name in DUCKDB_NUMBERS:
         return Declared(NUMBER, listed, "number")
     if name == "decimal":
@@ -137,7 +140,7 @@ def of_narwhals_type(dtype: Any) -> Declared:
     if isinstance(dtype, nw.Decimal):
         return Declared(NUMBER, listed)
     if dtype.is_numeric() or dtype.is_boolean():
-        return Declared(NUMBER, listed, "number")
+        return Declared(WHOLE_NUMBER if dtype.is_integer() else NUMBER, listed, "number")
     if isinstance(dtype, nw.Datetime):
         return Declared(Timestamp(dtype.time_zone), listed)
     if isinstance(dtype, (nw.Date, nw.Time)):

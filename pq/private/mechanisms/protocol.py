@@ -7,6 +7,7 @@ are asked by rank and by interval. `pq.release`, `pq.log_density` and the audit 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
@@ -84,6 +85,21 @@ class Mechanism(ABC):
     def log_parts(self, column: Points | Lattice, outcome: Outcome) -> LogParts:
         """Exact log density of an outcome as minus an exact number of nats plus a float, so that differences of large
         ones keep their digits."""
+
+    def quantile(self, drawn: Mapping[str, Any], quantiles: Array) -> Array:
+        """Values (k,) at any quantiles (k,), from what a release keeps as `outcome`, for nothing; `ValueError` where
+        what was drawn does not tell them."""
+        raise ValueError(
+            f"quantile needs a whole distribution function, which mechanism='cells' releases; mechanism={self.name!r} "
+            "tells the quantiles that it was asked for alone: ask for all of them in one call of pq.release"
+        )
+
+    def interval(
+        self, drawn: Mapping[str, Any], quantiles: Array, level: float, population: bool = False
+    ) -> Array | None:
+        """Intervals (m, 2) that hold all quantiles (m,) at once with probability at least `level`, whatever the data,
+        from what a release keeps as `outcome`; None where the noise does not tell them."""
+        return None
 
     @property
     @abstractmethod

@@ -1,0 +1,276 @@
+"""What a release says about itself: values, the public facts of how they were made, and what follows from these
+(Section 3.2).
+
+Private ring, but nothing here sees a record: all that is computed is post-processing of what has been paid for.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Unpack
+
+import numpy as np
+
+from pq.core.budget.events import private_event
+from pq.core.choices import QuantilesOf, check_choice
+from pq.core.exact import budget_text, quantile_fractions
+from pq.core.kind import Kind, kind_named, shown
+from pq.core.plan import Plan
+from pq.core.priors import Prior
+from pq.core.remarks import outside_remarks, remarks_on
+from pq.core.request import Request
+from pq.private.intervals import grid_intervals, interval_level, simulated_intervals, size_of
+from pq.private.mechanisms import Mechanism, Outcome
+from pq.private.prepare import prepare
+from pq.private.report import PageOptions, release_page
+
+Array = np.ndarray[Any, np.dtype[np.float64]]
+
+VERSION = 3  # of what `Release.to_dict` writes
+ASKED = (
+    "epsilon",
+    "max_contributions",
+    "adjacency",
+    "mechanism",
+    "grid",
+    "size_guess",
+    "public_total",
+    "assume_smooth",
+)
+TREE_FACTS = ("calibration", "adaptation", "arity", "budget_power")  # that a tree has besides
+REMARK_LEVEL = 0.999  # of an interval outside of which a value is remarkable
+
+
+@dataclass(frozen=True, eq=False)
+class Release:
+    """Released quantiles and the public facts about how they were made; nothing else about the data.
+
+    values: (m,) estimates in the caller's order, read-only, of the kind that the column declares. quantiles: (m,).
+    epsilon: total budget, under `adjacency`, for a person who owns up to `max_contributions` records. mechanism: its
+    name. priors: one for each quantile. plan: the tree's, None for others; it spends epsilon / max_contributions on
+    each record. size_guess, public_total, assume_smooth: as they were given. total: a private count of the records,
+    where the mechanism gives one for nothing. outcome: what was drawn, as plain lists and numbers by name. kind: what
+    the values are: "number", "date", and so on. whole: whether the column's declared type holds whole numbers only.
+    """
+
+    values: np.ndarray[Any, Any]
+    quantiles: Array
+    epsilon: float
+    max_contributions: int
+    adjacency: str
+    mechanism: str
+    calibration: str | None
+    adaptation: str | None
+    grid: float | None
+    priors: tuple[Prior, ...]
+    plan: Plan | None
+    size_guess: float | None
+    public_total: int | None
+    assume_smooth: bool
+    total: int | None
+    outcome: Mapping[str, Any]
+    kind: str
+    whole: bool
+
+    @classmethod
+    def of(cls, maker: Mechanism, outcome: Outcome, kind: Kind) -> Release:
+        """What a mechanism drew with the public facts, in the caller's order."""
+        values = outcome.values if _in_order(maker.request) else outcome.values[list(maker.request.positions)]
+        values = _frozen(np.array(kind.from_numbers(values)))
+        whole = getattr(kind, "whole", False)
+        drawn = dict(outcome.drawn)
+        return cls(values, **_facts(maker), total=outcome.total, outcome=drawn, kind=str(kind), whole=whole)
+
+    def quantile(self, q: Any) -> np.ndarray[Any, Any]:
+        """Values (k,) at any further quantiles, for nothing, where a whole distribution function was released.
+
+        q: (k,) numbers in [0, 1], any order, or one. Raises `ValueError` naming quantile unless the mechanism is
+        "cells". Post-processing: costs no privacy.
+
+        >>> import pq
+        >>> x = [float(i % 100) for i in range(5000)]
+        >>> one = pq.release(x, [0.5], epsilon=1, priors=pq.Uniform(0, 100), mechanism="cells", rng=0)
+        >>> [round(float(value), -1) for value in one.quantile([0.2, 0.7])]
+        [20.0, 70.0]
+        """
+        asked = np.array([float(fraction) for fraction in quantile_fractions(q)])
+        return np.asarray(kind_named(self.kind).from_numbers(self._maker.quantile(self.outcome, asked)))
+
+    def interval(
+        self, level: float = 0.95, size_guess: float | None = None, *, of: QuantilesOf = "column"
+    ) -> np.ndarray[Any, Any]:
+        """Intervals (m, 2) for the true quantiles, all of which they hold at once in a share `level` of all releases.
+
+        level: strictly between 0 and 1. size_guess: rough number of records, never len(x); None: the private total, or
+            what the release was told. of: whose quantiles, the "column"'s that was released from or the "population"'s
+            that its records are an independent sample of.
+
+        Post-processing: costs no privacy. Ends may be infinite; on a grid they are multiples of it, for the rounded
+        records. Raises `ValueError` naming level, of, or size_guess where nothing else tells the number of records.
+        Guarantees with "cells" the coverage, whatever the data, from the exact law of the noise. For all other
+        mechanisms the release is simulated on columns that look as the released values do, always with the same seed:
+        how often such intervals hold what they should is measured in `results/benchmarks/interval_coverage.csv`.
+
+        >>> import pq
+        >>> x = [float(i % 100) for i in range(5000)]
+        >>> one = pq.release(x, [0.25, 0.5], epsilon=1, priors=pq.Uniform(0, 100), mechanism="cells", rng=0)
+        >>> bool((one.interval()[:, 0] <= [24.0, 49.0]).all() and (one.interval()[:, 1] >= [25.0, 50.0]).all())
+        True
+        """
+        share = interval_level(level)
+        check_choice(of, QuantilesOf, "of")
+        maker, population = self._maker, of == "population"
+        ends = maker.interval(self.outcome, self.quantiles, share, population)
+        if ends is None:
+            size = size_of(maker.request, self.total, size_guess)
+            ends = simulated_intervals(maker, self._distinct_values, size, share, population)
+            ends = ends[list(maker.request.positions)]
+        else:
+            ends = grid_intervals(ends, maker.request.step)
+        return np.asarray(kind_named(self.kind).from_numbers(ends.ravel())).reshape(-1, 2)
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What whoever reads the values should know of them, in plain words; from released values and public facts."""
+        maker, kind, values = self._maker, kind_named(self.kind), self._distinct_values
+        said = remarks_on(maker.request, values, self.total, kind, self.whole)
+        distinct = np.array([float(q) for q in maker.request.distinct])
+        ends = maker.interval(self.outcome, distinct, REMARK_LEVEL)
+        if ends is None:
+            return said
+        return said + outside_remarks(maker.request, values, grid_intervals(ends, maker.request.step))
+
+    @property
+    def _maker(self) -> Mechanism:
+        """The mechanism that made this, from its public facts."""
+        asked = {name: getattr(self, name) for name in ASKED}
+        if self.plan is not None:
+            asked |= {"calibration": self.calibration, "adaptation": self.adaptation}
+            asked |= {"arity": self.plan.arity, "budget_power": self.plan.budget_power}
+        return prepare(self.quantiles, priors=self._said_priors, **asked)
+
+    @property
+    def _said_priors(self) -> Any:
+        return self.priors[0] if self.priors and all(prior == self.priors[0] for prior in self.priors) else self.priors
+
+    @property
+    def _distinct_values(self) -> Array:
+        """Values as numbers, of the distinct quantiles in increasing order."""
+        _, first = np.unique(self.quantiles, return_index=True)
+        return np.maximum.accumulate(kind_named(self.kind).to_numbers(self.values)[first])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything as plain numbers, text and lists, ready for JSON; `Release.from_dict` is the inverse.
+
+        Values that are dates, times or durations stand there in seconds, and as `texts`.
+        """
+        plan = self.plan
+        return {
+            "version": VERSION,
+            "values": kind_named(self.kind).to_numbers(self.values).tolist(),
+            "kind": self.kind,
+            "whole": self.whole,
+            **({} if self.kind == "number" else {"texts": shown(self.values)}),
+            "quantiles": self.quantiles.tolist(),
+            **{name: getattr(self, name) for name in ASKED},
+            "calibration": self.calibration,
+            "adaptation": self.adaptation,
+            **({} if plan is None else {"arity": plan.arity, "budget_power": plan.budget_power}),
+            "priors": [prior.to_dict() for prior in self.priors],
+            "total": self.total,
+            "outcome": dict(self.outcome),
+        }
+
+    def to_event(self) -> dict[str, Any]:
+        """This release as an event of accountants that speak `dp_accounting`; see `pq.core.budget.events`."""
+        return private_event(self.epsilon)
+
+    def report(self, path: str | os.PathLike[str], **options: Unpack[PageOptions]) -> None:
+        """Write one page in HTML that shows this release to whoever is responsible, and needs nothing else.
+
+        path: of the file. title, purpose, unit, receipt: public texts to stand on it. level, size_guess: of the
+        intervals, see `interval`. Raises `TypeError` or `ValueError` naming the argument.
+
+        The page is a function of the release and of these texts. It holds `to_dict()` as JSON in the element with the
+        id "release".
+
+        >>> import pathlib, tempfile, pq
+        >>> one = pq.release([1.0, 2.0, 3.0], [0.5], epsilon=1, priors=pq.Uniform(0, 4), rng=0)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     one.report(f"{folder}/median.html", title="Waiting times", unit="minutes")
+        ...     "Waiting times" in pathlib.Path(f"{folder}/median.html").read_text(encoding="utf-8")
+        True
+        """
+        Path(path).write_bytes(release_page(self, **options).encode("utf-8"))
+
+    @classmethod
+    def from_dict(cls, description: Mapping[str, Any]) -> Release:
+        """The release that `to_dict` described. Raises `TypeError` or `ValueError` naming what is wrong.
+
+        >>> import pq
+        >>> one = pq.release([1.0, 2.0, 3.0], [0.5], epsilon=1, priors=pq.Uniform(0, 4), rng=0)
+        >>> pq.Release.from_dict(one.to_dict()).to_dict() == one.to_dict()
+        True
+        """
+        if not isinstance(description, Mapping):
+            raise TypeError(f"description must be a mapping, got {type(description).__name__}")
+        facts = dict(description)
+        if facts.get("version") != VERSION:
+            raise ValueError(f"version must be {VERSION}, got {facts.get('version')!r}")
+        try:
+            priors = tuple(Prior.from_dict(prior) for prior in facts["priors"])
+            named = ASKED + (TREE_FACTS if "arity" in facts else ())
+            maker = prepare(facts["quantiles"], priors=priors, **{name: facts[name] for name in named})
+            kind = kind_named(facts["kind"])
+            return cls(
+                _frozen(kind.from_numbers(facts["values"])),
+                **_facts(maker),
+                total=facts["total"],
+                outcome=facts["outcome"],
+                kind=str(kind),
+                whole=bool(facts["whole"]),
+            )
+        except KeyError as missing:
+            raise ValueError(f"description lacks {missing}") from None
+
+    def __str__(self) -> str:
+        values = [f"{v:.10g}" for v in self.values] if self.kind == "number" else shown(self.values)
+        rows = [f"{q:>8.6g}  {v}" for q, v in zip(self.quantiles, values, strict=True)]
+        people = "" if self.max_contributions == 1 else f", up to {self.max_contributions} records a person"
+        head = f"{budget_text(self.epsilon)}-differentially private quantiles ({self.adjacency}{people})"
+        return "\n".join([head, "quantile  value", *rows])
+
+
+@lru_cache(maxsize=256)
+def _facts(maker: Mechanism) -> dict[str, Any]:
+    """What a release says besides what was drawn; of one mechanism always the same."""
+    request, plan = maker.request, getattr(maker, "plan", None)
+    tree = isinstance(plan, Plan)
+    return {
+        "quantiles": _frozen(np.array([float(q) for q in request.quantiles])),
+        "epsilon": float(request.epsilon),
+        "max_contributions": request.max_contributions,
+        "adjacency": request.adjacency,
+        "mechanism": maker.name,
+        "calibration": request.tree.calibration if tree else None,
+        "adaptation": request.tree.adaptation if tree else None,
+        "grid": None if request.step is None else float(request.step),
+        "priors": request.priors if _in_order(request) else tuple(request.priors[i] for i in request.positions),
+        "plan": plan if tree else None,
+        "size_guess": request.size_guess,
+        "public_total": request.public_total,
+        "assume_smooth": request.assume_smooth,
+    }
+
+
+def _in_order(request: Request) -> bool:
+    return request.quantiles == request.distinct
+
+
+def _frozen(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    array.flags.writeable = False
+    return array
