@@ -8,6 +8,7 @@ Adjacency = Literal["add-remove", "replace"]
 Calibration = Literal["paper", "sharp"]
 Adaptation = Literal["conditional", "edge"]
 OnNan = Literal["drop", "lowest", "highest"]
+Unknown = Literal["drop", "other"]
 
 
 def check_choice(value: object, allowed: object, name: str) -> None:
