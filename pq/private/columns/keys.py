@@ -54,6 +54,8 @@ class KeyColumn:
         dtype = declared_type(table, by)
         if TEXT.fullmatch(str(dtype)):
             return cls(None, "value", texts=True)
+        if str(dtype) == "category" and TEXT.fullmatch(str(dtype.categories.dtype)):  # of pandas
+            return cls(None, "none", texts=True)
         try:
             declared = table.types[by]()
         except TypeError as error:
