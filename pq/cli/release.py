@@ -19,6 +19,8 @@ import click
 import pq
 from pq.cli import nearest, refuse
 from pq.cli.files import FileColumn, file_options
+from pq.cli.groups import GroupOptions, group_options
+from pq.core.budget.account import LedgerError
 from pq.core.kind import NUMBER, SIMPLE_KINDS, shown
 from pq.core.priors import spelled_families, spelling
 from pq.private.columns.text import CellRule
@@ -158,24 +160,37 @@ def tree_options(command: Callable[..., Any]) -> Callable[..., Any]:
 )  # fmt: skip
 @tree_options
 @click.option("--grid", type=StepLength(), help="Release multiples of this step only; right for values that repeat.")
+@group_options
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.option("--quiet", is_flag=True, help="Print the values alone, one a line.")
 def release(quantiles: str, priors: tuple[str, ...], as_json: bool, quiet: bool, **settings: Any) -> None:
     """Release private quantiles of a column of FILE, or of standard input for `-`.
 
     Each row is one record; a cell that is not read counts as missing. FILE is CSV by RFC 4180 or Parquet, and valid:
-    that it is, is taken for public knowledge. Every call spends its epsilon anew.
+    that it is, is taken for public knowledge. Every call spends its epsilon anew. With --by all groups together spend
+    it once.
     """
     column = FileColumn.taking(settings)
+    groups = GroupOptions.taking(settings)
     try:
         asked = parse_quantiles(quantiles)
         chosen = [parse_prior(text) for text in priors]
         settings["priors"] = chosen[0] if len(chosen) == 1 else chosen
-        pq.release([], asked, **settings)
+        free = settings | {"ledger": None}
+        if groups is not None:
+            groups.trial(column, asked, free)
+        else:
+            pq.release([], asked, **free)
     except (ValueError, TypeError, OverflowError) as error:
         raise refuse(error) from None
+    if groups is not None:
+        click.echo(groups.told(*groups.released(column, asked, settings), as_json=as_json, quiet=quiet))
+        return
     values, _, rule = column.read()
-    released = pq.release(values, asked, **settings)
+    try:
+        released = pq.release(values, asked, **settings)
+    except LedgerError as error:
+        raise refuse(error) from None
     if quiet:
         click.echo("\n".join(shown(released.values)))
     elif as_json:
