@@ -170,6 +170,27 @@ def test_queries_are_reduced_where_they_live(engine: str) -> None:
         assert column.engine
 
 
+@pytest.mark.parametrize("engine", ENGINES)
+def test_no_rows_and_rows_of_no_key_are_no_error(engine: str) -> None:
+    some = table_of("texts", "texts")
+    empty: list[tuple[dict[float, int], int]] = [({}, 0)] * 2
+    for table in (some[:0], some.filter(pa.array([key is None for key in some["key"].to_pylist()]))):
+        for person in (None, "id"):
+            assert grouped(ENGINES[engine](table), ["a", "z"], False, person=person) == empty
+
+
+def test_texts_that_a_collation_calls_equal_are_not() -> None:
+    """Else which of them stands for all would depend on other records, and with it what a record counts as."""
+    with duckdb.connect() as base:
+        base.execute("create table t (key varchar collate nocase, id varchar collate nocase, x double)")
+        base.execute("insert into t values ('A', 'p', 1), ('a', 'P', 1), ('a', 'p', 1), ('b', 'q', 2), ('é', 'q', 2)")
+        for key, count in (("a", 2), ("A", 1), ("é", 1)):
+            (held, missing), _ = grouped(base.table("t"), [key], True)
+            assert (sum(held.values()), missing) == (count, 0)
+        (held, _), _ = grouped(base.table("t"), ["a"], True, person="id", records=5, groups=5)
+        assert held == {1.0: 2}
+
+
 def test_values_are_of_the_declared_type() -> None:
     hired = [dt.date(2020, 1, 1), dt.date(2021, 1, 1), None]
     table = pl.LazyFrame({"team": ["a", "a", "b"], "hired": hired})

@@ -22,7 +22,7 @@ from pq.core.kind import Kind
 from pq.private.columns.counts import Counts
 from pq.private.columns.declared import Declared, declaration_of
 from pq.private.columns.door import as_floats, quiet
-from pq.private.columns.keys import KeyColumn, Keys, declared_type
+from pq.private.columns.keys import TEXT, KeyColumn, Keys, declared_type
 from pq.private.columns.persons import GroupedRecords, Persons, bounded
 from pq.private.columns.reduce import numbers_in, numbers_out, on_step
 from pq.private.columns.tables import OpenTable, opened, running
@@ -119,9 +119,12 @@ class GroupedColumn:
         value = nw.col(self.columns["value"])
         is_number = self.value.grouping == "number"
         wanted = {"value": numbers_in(value, self.step) if is_number else value}
-        frame = self.table.lazy
+        texts = self._texts()
+        frame = bytes_for_texts(self.table.lazy, list(dict.fromkeys(self.columns.values())), texts)
         if "person" in self.columns:
-            wanted["person"] = nw.col(self.columns["person"])
+            person = nw.col(self.columns["person"])
+            plain = self.columns["person"] not in texts or frame.implementation.is_duckdb()
+            wanted["person"] = person if plain else person.cast(nw.String)  # which has no collation, in Spark
             frame = frame.filter(~wanted["person"].is_null())
         if self.keys is not None:
             frame, wanted["by"] = self._keyed(frame)
@@ -131,6 +134,9 @@ class GroupedColumn:
         options = {"engine": "streaming"} if counted.implementation.is_polars() else {}
         found = running(lambda: counted.collect(**options))()
         fetched = {what: found.get_column(names[what]).to_native() for what in wanted}
+        for what in fetched if frame.implementation.is_duckdb() else ():
+            if self.columns[what] in texts:
+                fetched[what] = fetched[what].cast("string")
         values = numbers_out(fetched["value"], self.step) if is_number else as_floats(fetched["value"])
         return self._rows(fetched, values, as_floats(found.get_column(RECORDS).to_native()).astype(np.int64))
 
@@ -145,12 +151,38 @@ class GroupedColumn:
         column, key = self.keys.column, nw.col(self.columns["by"])
         if not column.texts and column.grouping != "number":
             return frame, key
-        key = key.cast(nw.String if column.texts else nw.Float64)
-        known = key.is_in(list(self.keys.index))
+        wanted = list(self.keys.index)
+        none: Any = max(wanted, key=len) + "x" if column.texts else NO_KEY
+        if column.texts and frame.implementation.is_duckdb():
+            wanted, none = [text.encode() for text in wanted], none.encode()
+        else:
+            key = key.cast(nw.String if column.texts else nw.Float64)
+        known = key.is_in(wanted)
         if not self.others:
             return frame.filter(known), key
-        none: Any = max(self.keys.index, key=len) + "x" if column.texts else NO_KEY
         return frame, nw.when(known).then(key).otherwise(nw.lit(none))
+
+    def _texts(self) -> set[str]:
+        """The columns of keys and of persons that are declared to hold texts."""
+        names = {name for what, name in self.columns.items() if what != "value"}
+        return {name for name in names if TEXT.fullmatch(str(declared_type(self.table, name)))}
+
+
+def bytes_for_texts(frame: Any, columns: list[str], texts: set[str]) -> Any:
+    """A query for some columns in which texts are equal only if they are the same.
+
+    DuckDB lets a column's collation call different texts equal, and which of them stands for all then depends on what
+    other records there are. Their bytes have no collation.
+    """
+    if not texts or not frame.implementation.is_duckdb():
+        return frame
+    import duckdb
+    import narwhals.stable.v2 as nw
+
+    found = {name: duckdb.ColumnExpression(name) for name in columns}
+    for name in texts:
+        found[name] = duckdb.FunctionExpression("encode", found[name].cast("VARCHAR"))
+    return nw.from_native(frame.to_native().select(*(found[name].alias(name) for name in columns)))
 
 
 def open_table(x: Any, argument: str = "table") -> OpenTable:

@@ -158,6 +158,8 @@ def _plain(key: Any) -> Any:
         raise TypeError(f"keys must be texts, numbers, dates or times, got {type(key).__name__}")
     if value != value:
         raise ValueError("keys must not be missing")
+    if isinstance(value, str) and value != value.encode("utf-8", "replace").decode():
+        raise ValueError("keys must be texts that have a form in UTF-8")
     return value
 
 

@@ -22,6 +22,7 @@ from pq.private.columns.keys import items_of
 
 Hashes = npt.NDArray[np.uint64]
 MASK = 2**64 - 1
+LARGEST_BOUND = 2**53  # more records than a column may hold
 MOST_ALIKE = 64  # of more records of a person that are alike, so many draw lots for being kept, or as many as may be
 
 
@@ -55,6 +56,7 @@ class GroupedRecords:
 def bounded(rows: GroupedRecords, most_records: int, most_groups: int) -> GroupedRecords:
     """The records that are kept: at most so many of each person, in at most so many groups; none without an ID."""
     assert rows.persons is not None
+    most_records, most_groups = min(most_records, LARGEST_BOUND), min(most_groups, LARGEST_BOUND)
     bits = np.where(np.isnan(rows.values), -1.0, rows.values + 0.0).view(np.uint64)
     missing = np.isnan(rows.values).astype(np.int64)
     person, place, digest = rows.persons.codes, rows.places, rows.persons.digests

@@ -91,7 +91,9 @@ def _units(number: Any, step: Fraction) -> Any:
     import narwhals.stable.v2 as nw
 
     end = 2.0 * float(from_units(LATTICE_END, step))  # keeps the product finite, which not every engine does
-    exact = number.clip(-end, end) * float(step.denominator)
+    exact = number.clip(-end, end)
+    if step.denominator != 1:
+        exact = exact * float(step.denominator)
     if step.numerator != 1:  # by a column: some engines divide by a constant through its rounded inverse
         divisor = nw.lit(float(step.numerator))
         exact = exact / nw.when(number > 0.0).then(divisor).otherwise(divisor)
