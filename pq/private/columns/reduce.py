@@ -14,6 +14,7 @@ from pq.private.columns.door import LARGEST, Array, as_floats
 from pq.private.columns.tables import running
 
 COLUMNS = VALUE, RECORDS = "value", "records"
+WHOLE = 1.5 * 2.0**52  # plus a number up to 2^51 it has no digit below one: the sum is rounded as it should be
 MISSING = float("inf")  # marks missing values inside an engine, where true infinities have been clipped
 
 
@@ -97,7 +98,4 @@ def _units(number: Any, step: Fraction) -> Any:
     if step.numerator != 1:  # by a column: some engines divide by a constant through its rounded inverse
         divisor = nw.lit(float(step.numerator))
         exact = exact / nw.when(number > 0.0).then(divisor).otherwise(divisor)
-    below = exact.floor()
-    part, odd = exact - below, below - 2.0 * (below / 2.0).floor()
-    up = (part > 0.5) | ((part >= 0.5) & (odd > 0.5))
-    return nw.when(up).then(below + 1.0).otherwise(below).clip(-LATTICE_END, LATTICE_END)
+    return exact.clip(-LATTICE_END, LATTICE_END) + WHOLE - WHOLE
