@@ -40,6 +40,7 @@ def test_a_wrong_count_is_noticed(files: Path) -> None:
     assert not all(row["counts_agree"] for row in rows)
 
 
+@pytest.mark.filterwarnings("ignore:The inplace keyword")  # of pandas, to Dask's own reader of Parquet
 @pytest.mark.parametrize("engine", many_groups.GROUP_ENGINES)
 def test_groups_are_released_from_the_engines_own_counts(engine: str, tmp_path: Path) -> None:
     many_groups.write_rows(tmp_path / "rows.parquet", 5000)
