@@ -29,13 +29,19 @@ nbval: export IPYTHONDIR = $(abspath $(VENV))/ipython
 help: ## list the targets (default)
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
 
-# Asked for by what cannot come from the lock. Never fails: what is missing is left out, aloud.
-system: ## install a browser for the tests that look at pages, where root and apt are there
-	@if command -v chromium >/dev/null && command -v chromedriver >/dev/null; then echo "A browser is there"; \
-	elif [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
-	  { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq chromium chromium-driver; } || \
-	    echo "make: NO BROWSER: apt-get failed; tests that look at pages are LEFT OUT" >&2; \
-	else echo "make: NO BROWSER: install chromium and chromedriver; tests that look at pages are LEFT OUT" >&2; fi
+# What cannot come from the lock: a recipe that tries to install packages where the programs are not there. It never
+# fails: what is missing is left out, aloud.  $(1) programs, $(2) packages, $(3) what it is, $(4) what is left out
+define with_system
+@if command -v $(1) >/dev/null; then echo "$(3) is there"; \
+elif [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+  { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq $(2); } || \
+    echo "make: NO $(3): apt-get failed; $(4) are LEFT OUT" >&2; \
+else echo "make: NO $(3): install $(2); $(4) are LEFT OUT" >&2; fi
+endef
+
+system: ## install a browser for tests that look at pages and a Java for Spark, where root and apt are there
+	$(call with_system,chromium >/dev/null && command -v chromedriver,chromium chromium-driver,BROWSER,tests that look at pages)
+	$(call with_system,java,default-jre-headless,JAVA,tests of tables on Spark)
 
 # Copes with a $(VENV) that somebody made by other means: it is kept if its Python runs, and brought to the locked versions.
 $(READY): requirements.lock pyproject.toml

@@ -23,6 +23,8 @@ from pq.private.columns.counts import Counts
 from pq.private.columns.door import SortedColumn
 from pq.private.columns.frames import count
 from pq.private.columns.inspection import Inspection, inspect
+from pq.private.grouped import GroupedRelease
+from pq.private.groups import release_groups
 from pq.private.release import Release, release, simulate
 from pq.private.sequential import release_sequence
 from pq.truth.density import log_density, privacy_loss
@@ -33,6 +35,7 @@ __all__ = [
     "Cauchy",
     "Counts",
     "Forecast",
+    "GroupedRelease",
     "HalfCauchy",
     "Inspection",
     "Laplace",
@@ -68,6 +71,7 @@ __all__ = [
     "privacy_loss",
     "rank",
     "release",
+    "release_groups",
     "release_sequence",
     "sequential",
     "simulate",

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -83,18 +84,36 @@ class FileColumn:
         Raises `click.UsageError` for a file that is not valid or lacks the column, `click.ClickException` for one that
         cannot be read; neither shows what is in it.
         """
-        try:
+        with self._refusing():
             if self.text is None:
-                query = scan_parquet(self.file)
-                counts = count(query, self.column)
-                return (
-                    counts,
-                    counts.kind,
-                    f"a record counts as a {counts.kind} by its declared type; a null as missing",
-                )
-            content = sys.stdin.buffer.read() if self.file == "-" else Path(self.file).read_bytes()
-            cells = TextColumn(self.text.column(content, self.column), self.rule)
+                counts = count(scan_parquet(self.file), self.column)
+                return counts, counts.kind, self.rule_text(counts.kind)
+            cells = TextColumn(self.text.column(self._content(), self.column), self.rule)
             return cells, kind_of(cells), str(self.rule)
+
+    def table(self, *others: str) -> Any:
+        """A table with the column and others: a query of Parquet, or cells that are read by the rule, beside texts
+        without the spaces around them. Raises as `read`."""
+        with self._refusing():
+            if self.text is None:
+                return scan_parquet(self.file)
+            content, text = self._content(), self.text
+            texts = {name: [cell.strip() for cell in text.column(content, name)] for name in others}
+            return texts | {self.column: TextColumn(text.column(content, self.column), self.rule)}
+
+    def rule_text(self, kind: Kind) -> str:
+        """The rule by which records are read, in words."""
+        if self.text is None:
+            return f"a record counts as a {kind} by its declared type; a null as missing"
+        return str(self.rule)
+
+    def _content(self) -> bytes:
+        return sys.stdin.buffer.read() if self.file == "-" else Path(self.file).read_bytes()
+
+    @contextmanager
+    def _refusing(self) -> Iterator[None]:
+        try:
+            yield
         except OSError as error:
             raise click.ClickException(f"{self.file} cannot be read: {error.strerror}") from None
         except (ImportError, RuntimeError) as error:

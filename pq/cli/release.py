@@ -20,6 +20,7 @@ import click
 import pq
 from pq.cli import EXIT_STATUS, Named, nearest, refuse
 from pq.cli.files import FileColumn, file_options
+from pq.cli.groups import GroupOptions, group_options
 from pq.cli.ledger import account_of, ledger_options, readable
 from pq.cli.report import ReportFile, report_options
 from pq.core.budget.ledger import BudgetExceededError, Ledger
@@ -186,6 +187,7 @@ def _with_options(command: Callable[..., Any], options: tuple[Callable[..., Any]
 @click.option("--size", "size_guess", type=FiniteFloat(), help="Rough number of records; public, never counted.")
 @law_options
 @grid_option
+@group_options
 @ledger_options
 @report_options
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
@@ -204,25 +206,36 @@ def release(
     """Release private quantiles of a column of FILE, or of standard input for `-`.
 
     Each row is one record; a cell that is not read counts as missing. FILE is CSV by RFC 4180 or Parquet, and valid:
-    that it is, is taken for public knowledge. Every call spends its epsilon anew.
+    that it is, is taken for public knowledge. Every call spends its epsilon anew. With --by all groups together spend
+    it once.
     """
     column = FileColumn.taking(settings)
+    groups = GroupOptions.taking(settings)
     report = ReportFile.taking(settings, column.column)
     account = account_of(ledger, who)
     try:
         asked = parse_quantiles(quantiles)
         chosen = [parse_prior(text) for text in priors]
         settings["priors"] = chosen[0] if len(chosen) == 1 else chosen
+        rehearsal = settings | {"ledger": None if account is None else account.rehearsal()}
         with readable():  # whether all is right and the budget suffices is known before the file is opened
-            pq.release([], asked, **settings, ledger=None if account is None else account.rehearsal())
+            if groups is None:
+                pq.release([], asked, **rehearsal)
+            else:
+                groups.trial(column, asked, rehearsal)
     except BudgetExceededError as error:
         raise click.ClickException(str(error)) from None
     except (ValueError, TypeError, OverflowError) as error:
         raise refuse(error) from None
+    if groups is not None:
+        grouped, rule = groups.released(column, asked, settings | {"ledger": account})
+        receipt = _receipt(account)
+        click.echo(groups.told(grouped, rule, receipt, as_json=as_json, quiet=quiet))
+        report.write(grouped, **receipt)
+        return
     values, _, rule = column.read()
     released = _charged(values, asked, account, settings)
-    remarks = () if yes else released.remarks
-    receipt = {} if account is None else {"receipt": account.receipt}
+    remarks, receipt = () if yes else released.remarks, _receipt(account)
     if quiet:
         click.echo("\n".join(shown(released.values)))
     elif as_json:
@@ -235,6 +248,11 @@ def release(
             "\n".join([str(released), rule, *said, *(f"charged to {ledger}: {one}" for one in receipt.values())])
         )
     report.write(released, **receipt)
+
+
+def _receipt(account: Ledger | None) -> dict[str, str]:
+    """The entry that the last release of this thread made in the account, if there is one."""
+    return {} if account is None or account.receipt is None else {"receipt": account.receipt}
 
 
 def _charged(values: Any, asked: list[float], account: Ledger | None, settings: dict[str, Any]) -> pq.Release:

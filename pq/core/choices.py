@@ -11,6 +11,7 @@ Calibration = Literal["paper", "sharp"]
 Adaptation = Literal["conditional", "edge"]
 OnNan = Literal["drop", "lowest", "highest"]
 QuantilesOf = Literal["column", "population"]
+Unknown = Literal["drop", "other"]
 
 
 def check_choice(value: object, allowed: object, name: str) -> None:

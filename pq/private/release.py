@@ -12,7 +12,7 @@ from pq.core.choices import Adaptation, Adjacency, Calibration, OnNan
 from pq.core.exact import Number, whole_number
 from pq.core.kind import Kind
 from pq.private.columns.door import Array
-from pq.private.columns.frames import kind_of, records_of
+from pq.private.columns.frames import kind_of, promised_bound, records_of
 from pq.private.mechanisms import Mechanism
 from pq.private.prepare import prepare
 from pq.private.randomness import Source
@@ -65,8 +65,9 @@ def release(
         prior is restricted to the interval between earlier outputs: renormalised ("conditional"), or with the mass
         outside moved to atoms on the ends ("edge"). arity, budget_power: shape and budgets, see `pq.plan`.
     on_nan: what a missing record counts as: nothing ("drop"), or the lowest or the highest number.
-    max_contributions: records that one person may own, at least 1; each is then given epsilon / max_contributions, so
-        that all of a person's records together cost at most epsilon (group privacy).
+    max_contributions: records that one person may own, at least 1, and not less than a `pq.Counts` says; each is then
+        given epsilon / max_contributions, so that all of a person's records together cost at most epsilon (group
+        privacy).
     rng: a numpy Generator or a seed. A fixed seed makes the output a function of the data: for tests and papers only.
 
     Returns a `Release`, whose `values` are in the caller's order and never cross. Raises `ValueError` or `TypeError`
@@ -97,8 +98,15 @@ def release(
         max_contributions=max_contributions,
     )
     kind, source = kind_of(x), Source(rng)
+    _check_bound(x, maker)
     _charge(ledger, purpose, maker, 1)
     return fulfil(maker, x, source, kind)
+
+
+def _check_bound(x: Any, maker: Mechanism) -> None:
+    """What counts say of a person's records is a public fact, and no less may be promised of them."""
+    if maker.request.max_contributions < promised_bound(x):
+        raise ValueError(f"max_contributions must be at least {promised_bound(x)}, as x was counted with")
 
 
 def _charge(ledger: Any, purpose: str, maker: Mechanism, times: int) -> None:
@@ -171,6 +179,7 @@ def simulate(
         max_contributions=max_contributions,
     )
     kind_of(x)
+    _check_bound(x, maker)
     source = Source(rng)
     _charge(ledger, purpose, maker, count)
     values, before = records_of(x, maker.request.on_nan)

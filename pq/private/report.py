@@ -48,7 +48,7 @@ def release_page(
     naming the argument.
     """
     texts = checked_texts(title=title, purpose=purpose, unit=unit, receipt=receipt)
-    paid = Paid(release.epsilon, release.max_contributions)
+    paid = Paid(release.epsilon, release.max_contributions, release.adjacency)
     return render(
         "release.html",
         title=texts["title"] or "Private quantiles",
@@ -73,14 +73,16 @@ def grouped_page(
     receipt: str = "",
     epsilon: float | None = None,
     max_contributions: int | None = None,
+    adjacency: str | None = None,
     facts: Mapping[str, Any] | None = None,
     description: Any = None,
 ) -> str:
     """Releases of groups as one page in HTML, in the order of their keys, which share all public facts but priors.
 
-    releases: by key, at least one. by: what the groups are groups of. epsilon, max_contributions: of all together, for
-    a person; None for those of one, where nobody is in two groups. facts: further parameters by name. description: what
-    the page holds for machines; None for the keys with their releases. All else: as for `release_page`.
+    releases: by key, at least one. by: what the groups are groups of. epsilon, max_contributions, adjacency: of all
+    together, for a person; None for those of one, where nobody is in two groups. facts: further parameters by name.
+    description: what the page holds for machines, of `pq.GroupedRelease`; None for the keys with their releases. All
+    else: as for `release_page`.
     """
     texts = checked_texts(by=by, title=title, purpose=purpose, unit=unit, receipt=receipt)
     if not releases:
@@ -90,6 +92,7 @@ def grouped_page(
     paid = Paid(
         first.epsilon if epsilon is None else epsilon,
         first.max_contributions if max_contributions is None else max_contributions,
+        first.adjacency if adjacency is None else adjacency,
     )
     keyed = [{"key": str(key), "release": one.to_dict()} for key, one in releases.items()]
     return render(
@@ -104,6 +107,7 @@ def grouped_page(
         words=_words(first, heading, paid),
         facts=[*_facts_of(releases.values(), paid, texts["receipt"]), *((facts or {}).items())],
         description={"by": by, "releases": keyed} if description is None else description,
+        whole=description is not None,
     )
 
 
@@ -113,6 +117,7 @@ class Paid:
 
     epsilon: float
     people: int
+    adjacency: str
 
     @property
     def text(self) -> str:
@@ -158,7 +163,7 @@ def _words(release: Reported, title: str, paid: Paid) -> dict[str, Any]:
     words = promise_of(
         paid.epsilon,
         paid.text,
-        adjacency=release.adjacency,
+        adjacency=paid.adjacency,
         max_contributions=paid.people,
         on_grid=release.grid is not None,
         public_total=release.to_dict().get("public_total"),
@@ -166,7 +171,7 @@ def _words(release: Reported, title: str, paid: Paid) -> dict[str, Any]:
     return vars(words) | {
         "mechanism": MECHANISMS.get(release.mechanism, f"By the mechanism “{release.mechanism}”."),
         "sentence": f"{title or 'Private quantiles'}. {len(release.quantiles)} quantiles under ε = {paid.text} "
-        f"differential privacy ({release.adjacency}, {paid.records} a person), by {made}, mechanism "
+        f"differential privacy ({paid.adjacency}, {paid.records} a person), by {made}, mechanism "
         f"“{release.mechanism}”.",
         "bibtex": PAPER,
         "footer": f"Made by {made} from the release alone: the same release gives the same page. It holds nothing of "
@@ -181,7 +186,7 @@ def _facts_of(releases: Collection[Reported], paid: Paid, receipt: str) -> list[
     seconds, unit = ("", "") if release.kind == "number" else (" seconds", f" ({kind_named(release.kind).unit})")
     told = [
         ("epsilon", paid.text),
-        ("adjacency", f"{release.adjacency}: {ADJACENCIES[release.adjacency]}"),
+        ("adjacency", f"{paid.adjacency}: {ADJACENCIES[paid.adjacency]}"),
         ("max_contributions", f"{paid.records} a person"),
         ("mechanism", release.mechanism),
         ("priors", ", ".join(priors) if len(priors) <= LONGEST_LIST else f"{len(priors)} different ones"),

@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner
 from packaging.requirements import Requirement
 
-from benchmarks import interval_coverage, kill_nine, large_column, least_error
+from benchmarks import interval_coverage, kill_nine, large_column, least_error, many_groups
 from benchmarks.peers import __main__ as peers
 from test_workshop import LOCK, PROJECT, ROOT, locked, version_of
 
@@ -39,6 +39,19 @@ def test_a_wrong_count_is_noticed(files: Path) -> None:
     known.write_text(known.read_text(encoding="utf-8").replace("[[", "[[0.0, 1], [", 1), encoding="utf-8")
     rows = [large_column.one("polars", column, files) for column in large_column.COLUMNS]
     assert not all(row["counts_agree"] for row in rows)
+
+
+@pytest.mark.filterwarnings("ignore:The inplace keyword")  # of pandas, to Dask's own reader of Parquet
+@pytest.mark.parametrize("engine", many_groups.GROUP_ENGINES)
+def test_groups_are_released_from_the_engines_own_counts(engine: str, tmp_path: Path) -> None:
+    many_groups.write_rows(tmp_path / "rows.parquet", 5000)
+    with dask.config.set(scheduler="synchronous"):
+        row = many_groups.measured_groups(engine, tmp_path / "rows.parquet")
+    assert row["counts_agree"] and row["to_own_count"] > 0
+    query, own_count = many_groups.opened_by("polars", tmp_path / "rows.parquet")
+    wrong = own_count()
+    wrong.loc[wrong.index[wrong["key"] != "closed"][0], "n"] += 1
+    assert not many_groups.counts_agree(query, wrong)
 
 
 def test_peers_are_asked_alike() -> None:

@@ -176,12 +176,12 @@ def test_an_old_python_is_refused_with_a_clear_word(tmp_path: Path) -> None:
 
 
 def test_what_the_system_lacks_is_said_aloud(tmp_path: Path) -> None:
-    """Without root, apt or a browser: a sentence on stderr, and no failure."""
+    """Without root, apt, a browser or a Java: a sentence on stderr for each, and no failure."""
     for name in ("id", "sh", "awk"):
         (tmp_path / name).symlink_to(shutil.which(name) or name)
     answer = make("system", PATH=str(tmp_path))
     assert answer.returncode == 0, answer.stderr
-    assert "LEFT OUT" in answer.stderr
+    assert answer.stderr.count("LEFT OUT") == 2 and "NO BROWSER" in answer.stderr and "NO JAVA" in answer.stderr
 
 
 def test_the_long_tests_are_all_of_them() -> None:

@@ -12,10 +12,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from pq.core.exact import whole_number
 from pq.core.kind import NUMBER, Kind
 from pq.private.columns.door import LARGEST, Array, kind_and_floats
 
 IntArray = npt.NDArray[np.int64]
+FACTS = ("values", "counts", "missing", "kind", "max_contributions")
 MOST = 2.0**53  # records that a column may hold; beyond, float64 does not tell one more
 
 
@@ -27,6 +29,8 @@ class Counts:
         counts as missing. counts: (d,) records at each, None for one; a fraction counts as its whole part, and a count
         that is negative or no number as zero. missing: further records that are no number; `placed` says where they
         count. kind: what the values are where they are given as floats; by default as they are declared.
+    max_contributions: records that one person has among these at most, a promise or what `pq.count` has seen to; None
+        if nothing is known. A release of them that promises less is refused.
 
     Afterwards `values` are distinct, finite, in increasing order, `counts` are positive, and both are read-only; `kind`
     is what the values were declared to be. Raises `TypeError` or `ValueError` for what is no column of numbers or for
@@ -41,8 +45,18 @@ class Counts:
     counts: IntArray
     missing: int
     kind: Kind
+    max_contributions: int | None
 
-    def __init__(self, values: Any, counts: Any = None, missing: int = 0, *, kind: Kind | None = None) -> None:
+    def __init__(
+        self,
+        values: Any,
+        counts: Any = None,
+        missing: int = 0,
+        *,
+        kind: Kind | None = None,
+        max_contributions: int | None = None,
+    ) -> None:
+        bound = None if max_contributions is None else whole_number(max_contributions, "max_contributions", least=1)
         declared_kind, numbers = _read(values, "values")
         unknown = np.isnan(numbers)
         if counts is None:
@@ -54,8 +68,8 @@ class Counts:
         unheld = min(max(float(np.nan_to_num(float(min(missing, MOST)))), 0.0) + unheld, MOST)
         distinct, records = _merged(np.clip(numbers[kept], -LARGEST, LARGEST) + 0.0, held)  # one zero
         distinct.flags.writeable = records.flags.writeable = False
-        facts = {"values": distinct, "counts": records, "missing": int(unheld), "kind": kind or declared_kind}
-        for name, fact in facts.items():
+        kind = kind or declared_kind
+        for name, fact in zip(FACTS, (distinct, records, int(unheld), kind, bound), strict=True):
             object.__setattr__(self, name, fact)
 
     def __repr__(self) -> str:
@@ -74,10 +88,11 @@ class Counts:
         """
         if not self.missing:
             return self
+        facts: dict[str, Any] = {"kind": self.kind, "max_contributions": self.max_contributions}
         if on_nan == "drop":
-            return Counts(self.values, self.counts, kind=self.kind)
+            return Counts(self.values, self.counts, **facts)
         end = -LARGEST if on_nan == "lowest" else LARGEST
-        return Counts(np.append(self.values, end), np.append(self.counts, self.missing), kind=self.kind)
+        return Counts(np.append(self.values, end), np.append(self.counts, self.missing), **facts)
 
 
 def _read(column: Any, name: str) -> tuple[Kind, Array]:

@@ -13,12 +13,13 @@ from typing import Any
 import numpy as np
 
 from pq.core.choices import nearest
-from pq.core.exact import Number
+from pq.core.exact import Number, whole_number
 from pq.core.grid import grid_step
 from pq.core.kind import NUMBER, Kind
 from pq.private.columns.counts import Counts, IntArray
 from pq.private.columns.declared import Declared, declaration_of
 from pq.private.columns.door import Array, SortedColumn, kind_and_floats, quiet, sorted_values
+from pq.private.columns.grouping import GroupedColumn, open_table
 from pq.private.columns.reduce import reduced, rounded
 from pq.private.columns.tables import OpenTable, opened
 from pq.private.columns.text import TextColumn
@@ -26,7 +27,15 @@ from pq.private.columns.text import TextColumn
 NO_TABLES = frozenset((np.ndarray, list, tuple, SortedColumn, Counts, TextColumn))  # known without a look at them
 
 
-def count(x: Any, value: str | None = None, count: str | None = None, *, grid: Number | None = None) -> Counts:
+def count(
+    x: Any,
+    value: str | None = None,
+    count: str | None = None,
+    *,
+    grid: Number | None = None,
+    person: str | None = None,
+    max_contributions: int = 1,
+) -> Counts:
     """Count the records at each value of a sensitive column, of any size, for `pq.release` (Section 3.1).
 
     x: a data frame or a lazy query of pandas, polars, pyarrow, DuckDB, Dask, Spark or whatever else narwhals knows, a
@@ -39,9 +48,14 @@ def count(x: Any, value: str | None = None, count: str | None = None, *, grid: N
     grid: round the records to the multiples of this public step while counting, as `pq.release` does with the same
         `grid`. It makes few values of many; the release has the same law as on the whole column. Dates and times are
         rounded after their distinct values have been counted.
+    person: name of a column that says whose record a row is; a row without an ID is dropped, and of a person at most
+        max_contributions records are kept, by a rule that looks at that person's records only. Not beside count, and
+        the distinct pairs of person and value must fit in memory. max_contributions: at least 1; the counts carry it,
+        and `pq.release` refuses them where it is promised less.
 
     Returns `Counts`, which stands for the column in `pq.release` and has the same law. Raises `TypeError` or
-    `ValueError` naming value, count, grid or x for what has no such column of numbers; no value in it raises or warns.
+    `ValueError` naming value, count, grid, person, max_contributions or x for what has no such column of numbers; no
+    value in it raises or warns.
 
     >>> import polars as pl, pq
     >>> few = pq.count(pl.LazyFrame({"age": [31, 25, 31, None]}), "age")
@@ -49,10 +63,32 @@ def count(x: Any, value: str | None = None, count: str | None = None, *, grid: N
     ([25.0, 31.0], [1, 2], 1)
     """
     step = grid_step(grid)
+    most = whole_number(max_contributions, "max_contributions", least=1)
+    if person is not None:
+        return _count_persons(x, value, count, person, step, most)
+    if most != 1:
+        raise ValueError("max_contributions needs person, the column of whose records they are")
     if isinstance(x, Counts):
         return x if step is None else rounded(x, step)
     with quiet():
         return _count(x, value, count, step)
+
+
+def _count_persons(
+    x: Any, value: str | None, count: str | None, person: str, step: Fraction | None, most: int
+) -> Counts:
+    if count is not None:
+        raise ValueError("count cannot be counted beside person: each row must be one record")
+    with quiet():
+        others = [str(name) for name in open_table(x, "x").types if name != person] if value is None else [value]
+    value = _names(others, value, None)[0]
+    column = GroupedColumn.of(x, value=value, by=None, keys=None, person=person, step=step, others=False)
+    return column.read(most, 1)[0]
+
+
+def promised_bound(x: Any) -> int:
+    """How many records of a person a column may hold as far as it says, at least one; a public fact."""
+    return x.max_contributions or 1 if isinstance(x, Counts) else 1
 
 
 def records_of(x: Any, on_nan: str = "drop") -> tuple[Array, IntArray | None]:

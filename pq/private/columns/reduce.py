@@ -10,10 +10,11 @@ import numpy as np
 from pq.core.grid import LATTICE_END, from_units, to_units
 from pq.private.columns.counts import MOST, Counts
 from pq.private.columns.declared import Declared
-from pq.private.columns.door import LARGEST, as_floats
+from pq.private.columns.door import LARGEST, Array, as_floats
 from pq.private.columns.tables import running
 
 COLUMNS = VALUE, RECORDS = "value", "records"
+WHOLE = 1.5 * 2.0**52  # plus a number up to 2^51 it has no digit below one: the sum is rounded as it should be
 MISSING = float("inf")  # marks missing values inside an engine, where true infinities have been clipped
 
 
@@ -34,24 +35,39 @@ def reduced(frame: Any, names: list[str], declared: Declared, step: Fraction | N
 
 def rounded(counts: Counts, step: Fraction) -> Counts:
     """The same records at the nearest multiples of a step."""
+    values = on_step(counts.values, step)
+    return Counts(values, counts.counts, counts.missing, kind=counts.kind, max_contributions=counts.max_contributions)
+
+
+def on_step(values: Array, step: Fraction) -> Array:
+    """Values at the nearest multiples of a step."""
     with np.errstate(all="ignore"):
-        units = np.clip(np.rint(to_units(counts.values, step)), -LATTICE_END, LATTICE_END)
-    return Counts(from_units(units, step), counts.counts, counts.missing, kind=counts.kind)
+        units = np.clip(np.rint(to_units(values, step)), -LATTICE_END, LATTICE_END)
+        return np.asarray(from_units(units, step))
 
 
 def _of_numbers(frame: Any, declared: Declared, step: Fraction | None) -> Counts:
     """Cast to float64 and rounded where they live."""
     import narwhals.stable.v2 as nw
 
-    number = nw.col(VALUE).cast(nw.Float64)
+    values, counts = _grouped(frame, numbers_in(nw.col(VALUE), step).alias(VALUE))
+    return Counts(numbers_out(values, step), counts, kind=declared.kind)
+
+
+def numbers_in(column: Any, step: Fraction | None) -> Any:
+    """A column of numbers inside an engine, by what equal records have in common: see `numbers_out`."""
+    import narwhals.stable.v2 as nw
+
+    number = column.cast(nw.Float64)
     known = number.clip(-LARGEST, LARGEST) if step is None else _units(number, step)
-    values, counts = _grouped(
-        frame, nw.when(number.is_null() | number.is_nan()).then(nw.lit(MISSING)).otherwise(known).alias(VALUE)
-    )
-    values = as_floats(values)
-    missing = values == MISSING
-    values = values if step is None else from_units(values, step)
-    return Counts(np.where(missing, np.nan, values), counts, kind=declared.kind)
+    return nw.when(number.is_null() | number.is_nan()).then(nw.lit(MISSING)).otherwise(known)
+
+
+def numbers_out(values: Any, step: Fraction | None) -> Array:
+    """The numbers that came out of an engine, NaN for missing ones."""
+    numbers = as_floats(values)
+    known = numbers if step is None else from_units(numbers, step)
+    return np.asarray(np.where(numbers == MISSING, np.nan, known))
 
 
 def _grouped(frame: Any, value: Any) -> tuple[Any, Any]:
@@ -76,11 +92,10 @@ def _units(number: Any, step: Fraction) -> Any:
     import narwhals.stable.v2 as nw
 
     end = 2.0 * float(from_units(LATTICE_END, step))  # keeps the product finite, which not every engine does
-    exact = number.clip(-end, end) * float(step.denominator)
+    exact = number.clip(-end, end)
+    if step.denominator != 1:
+        exact = exact * float(step.denominator)
     if step.numerator != 1:  # by a column: some engines divide by a constant through its rounded inverse
         divisor = nw.lit(float(step.numerator))
         exact = exact / nw.when(number > 0.0).then(divisor).otherwise(divisor)
-    below = exact.floor()
-    part, odd = exact - below, below - 2.0 * (below / 2.0).floor()
-    up = (part > 0.5) | ((part >= 0.5) & (odd > 0.5))
-    return nw.when(up).then(below + 1.0).otherwise(below).clip(-LATTICE_END, LATTICE_END)
+    return exact.clip(-LATTICE_END, LATTICE_END) + WHOLE - WHOLE

@@ -101,6 +101,9 @@ class TextColumn:
         self.rule, self.kind = rule, rule.kind
         self.values: np.ndarray[Any, np.dtype[np.float64]] = np.array([rule.read(cell) for cell in cells], dtype=float)
 
+    def __len__(self) -> int:
+        return len(self.values)
+
     def __repr__(self) -> str:
         return "<TextColumn of sensitive records>"
 

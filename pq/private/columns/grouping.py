@@ -1,0 +1,227 @@
+"""The records of a table by public group and value, reduced where they live (Section 3.1).
+
+One query of the table's own engine where it has one: the key and the value of a record, and whose it is where that
+bounds something, are brought to one form each, and equal ones are counted; only the counts come back. Tables in memory
+are read column by column. What is asked is checked by the table's schema before a record is looked at, and no record
+can make anything raise, be missed, or add a group.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import partial
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from pq.core.kind import Kind
+from pq.private.columns.counts import Counts
+from pq.private.columns.declared import Declared, declaration_of
+from pq.private.columns.door import as_floats, quiet
+from pq.private.columns.keys import TEXT, KeyColumn, Keys, declared_type
+from pq.private.columns.persons import GroupedRecords, Persons, bounded
+from pq.private.columns.reduce import numbers_in, numbers_out, on_step
+from pq.private.columns.tables import OpenTable, opened, running
+
+KEY, VALUE, PERSON, RECORDS = COLUMNS = ("key", "value", "person", "records")
+NO_KEY = float("inf")  # where a record has none of the public keys, which are finite
+NESTED = re.compile(r"((large_|fixed_size_)?(list|struct|array|map|union)\b).*", re.IGNORECASE | re.DOTALL)
+
+
+@dataclass(frozen=True)
+class GroupedColumn:
+    """A column of a table by group, and how it is read; all of it public.
+
+    columns: names of the columns of keys, values and persons, by what they are. keys: the public ones, None where all
+    records are of one group. kind: of the values. step: of the grid that they are rounded to. others: whether records
+    of no public key make a group of their own, the last. engine: whether the table's own engine reduces it.
+    """
+
+    table: OpenTable
+    columns: dict[str, str]
+    keys: Keys | None
+    value: Declared
+    step: Fraction | None
+    others: bool
+    engine: bool
+
+    @classmethod
+    def of(
+        cls, x: Any, *, value: str, by: str | None, keys: Any, person: str | None, step: Fraction | None, others: bool
+    ) -> GroupedColumn:
+        """Raises `TypeError` or `ValueError` naming table, by, value, person or keys, by the table's schema and the
+        public keys alone."""
+        with quiet():
+            table = open_table(x)
+            named = {"by": by, "value": value, "person": person}
+            columns = {what: _known(table, what, name) for what, name in named.items() if name is not None}
+            declared = _declared(table, value)
+            column = None if by is None else KeyColumn.of(table, by)
+            known = None if column is None or by is None else Keys.of(keys, column, by)
+            if NESTED.fullmatch("" if person is None else str(declared_type(table, person))):
+                raise TypeError(
+                    f"person must name a column of texts, numbers or dates, not of several each: {person!r}"
+                )
+            open_types = [name for name in columns.values() if str(declared_type(table, name)) in ("object", "Object")]
+            groupings = {declared.grouping, "value" if column is None else column.grouping}
+            engine = table.lazy is not None and "none" not in groupings and not open_types
+            return cls(table, columns, known, declared, step, others, engine)
+
+    @property
+    def kind(self) -> Kind:
+        return self.value.kind
+
+    @property
+    def groups(self) -> int:
+        """How many there are, with the one of other records."""
+        return 1 if self.keys is None else len(self.keys.given) + self.others
+
+    def read(self, most_records: int, most_groups: int) -> list[Counts]:
+        """The records of each group. Of a person at most so many in all, in at most so many groups, where the table
+        says whose records are whose; it is a promise elsewhere."""
+        with quiet():
+            rows = self._in_engine() if self.engine else self._in_memory()
+            if self.step is not None:
+                rows = GroupedRecords(rows.places, on_step(rows.values, self.step), rows.records, rows.persons)
+            kept = np.flatnonzero(rows.places < self.groups)
+            persons = rows.persons and Persons(rows.persons.codes[kept], rows.persons.digests[kept])
+            rows = GroupedRecords(rows.places[kept], rows.values[kept], rows.records[kept], persons)
+            if persons is not None:
+                rows = bounded(rows, most_records, most_groups)
+            return self._split(rows, most_records)
+
+    def _split(self, rows: GroupedRecords, most_records: int) -> list[Counts]:
+        small = rows.places.astype(np.min_scalar_type(self.groups))  # which numpy sorts in linear time
+        order = np.argsort(small, kind="stable")
+        ends = np.searchsorted(small[order], np.arange(self.groups + 1))
+        parts = [order[start:stop] for start, stop in pairwise(ends)]
+        facts: dict[str, Any] = {"kind": self.kind, "max_contributions": most_records}
+        return [Counts(rows.values[part], rows.records[part], **facts) for part in parts]
+
+    def _rows(self, fetched: dict[str, Any], values: Any, records: Any) -> GroupedRecords:
+        places = np.zeros(len(values), dtype=np.int64) if self.keys is None else self.keys.places(fetched["by"])
+        persons = Persons.of(fetched["person"]) if "person" in fetched else None
+        return GroupedRecords(places, values, records, persons)
+
+    def _in_memory(self) -> GroupedRecords:
+        fetch = self.table.fetch(list(dict.fromkeys(self.columns.values())))
+        fetched = {what: fetch(name) for what, name in self.columns.items()}
+        values = as_floats(fetched["value"])
+        return self._rows(fetched, values, np.ones(len(values), dtype=np.int64))
+
+    def _in_engine(self) -> GroupedRecords:
+        import narwhals.stable.v2 as nw
+
+        value = nw.col(self.columns["value"])
+        is_number = self.value.grouping == "number"
+        wanted = {"value": numbers_in(value, self.step) if is_number else value}
+        texts = self._texts()
+        frame = bytes_for_texts(self.table.lazy, list(dict.fromkeys(self.columns.values())), texts)
+        if "person" in self.columns:
+            person = nw.col(self.columns["person"])
+            plain = self.columns["person"] not in texts or frame.implementation.is_duckdb()
+            wanted["person"] = person if plain else person.cast(nw.String)  # which has no collation, in Spark
+            frame = frame.filter(~wanted["person"].is_null())
+        if self.keys is not None:
+            frame, wanted["by"] = self._keyed(frame)
+        names = dict(zip(("by", "value", "person"), COLUMNS, strict=False))
+        frame = frame.select(*(wanted[what].alias(names[what]) for what in wanted))
+        counted = frame.group_by(*(names[what] for what in wanted)).agg(nw.len().alias(RECORDS))
+        options = {"engine": "streaming"} if counted.implementation.is_polars() else {}
+        found = running(lambda: counted.collect(**options))()
+        fetched = {what: found.get_column(names[what]).to_native() for what in wanted}
+        for what in fetched if frame.implementation.is_duckdb() else ():
+            if self.columns[what] in texts:
+                fetched[what] = fetched[what].cast("string")
+        values = numbers_out(fetched["value"], self.step) if is_number else as_floats(fetched["value"])
+        return self._rows(fetched, values, as_floats(found.get_column(RECORDS).to_native()).astype(np.int64))
+
+    def _keyed(self, frame: Any) -> tuple[Any, Any]:
+        """The query and its keys, records of no public key left out of it or given one that is none.
+
+        Keys that are times stay what they are: every engine writes its own constants for them.
+        """
+        import narwhals.stable.v2 as nw
+
+        assert self.keys is not None
+        column, key = self.keys.column, nw.col(self.columns["by"])
+        if not column.texts and column.grouping != "number":
+            return frame, key
+        wanted = list(self.keys.index)
+        none: Any = max(wanted, key=len) + "x" if column.texts else NO_KEY
+        if column.texts and frame.implementation.is_duckdb():
+            wanted, none = [text.encode() for text in wanted], none.encode()
+        else:
+            key = key.cast(nw.String if column.texts else nw.Float64)
+        known = key.is_in(wanted)
+        if not self.others:
+            return frame.filter(known), key
+        return frame, nw.when(known).then(key).otherwise(nw.lit(none))
+
+    def _texts(self) -> set[str]:
+        """The columns of keys and of persons that are declared to hold texts."""
+        names = {name for what, name in self.columns.items() if what != "value"}
+        return {name for name in names if TEXT.fullmatch(str(declared_type(self.table, name)))}
+
+
+def bytes_for_texts(frame: Any, columns: list[str], texts: set[str]) -> Any:
+    """A query for some columns in which texts are equal only if they are the same.
+
+    DuckDB lets a column's collation call different texts equal, and which of them stands for all then depends on what
+    other records there are. Their bytes have no collation.
+    """
+    if not texts or not frame.implementation.is_duckdb():
+        return frame
+    import duckdb
+    import narwhals.stable.v2 as nw
+
+    found = {name: duckdb.ColumnExpression(name) for name in columns}
+    for name in texts:
+        found[name] = duckdb.FunctionExpression("encode", found[name].cast("VARCHAR"))
+    return nw.from_native(frame.to_native().select(*(found[name].alias(name) for name in columns)))
+
+
+def open_table(x: Any, argument: str = "table") -> OpenTable:
+    """A table of any engine, or a mapping from names to columns, asked for its schema; raises `TypeError` naming it.
+
+    A data frame of polars is a query as well.
+    """
+    if isinstance(x, Mapping):
+        if len({len(column) for column in x.values()}) > 1:
+            raise ValueError(f"{argument} must have columns of one length")
+        return OpenTable({name: partial(_in_mapping, _dtype(x[name]), x[name]) for name in x}, lambda _: x.__getitem__)
+    table = opened(x)
+    if table is None:
+        raise TypeError(f"{argument} must be a data frame, a query or a mapping of columns, got {type(x).__name__}")
+    if table.lazy is None and type(x).__module__.startswith("polars."):
+        import narwhals.stable.v2 as nw
+
+        return OpenTable(table.types, table.fetch, nw.from_native(x).lazy())
+    return table
+
+
+def _dtype(column: Any) -> Any:
+    return getattr(column, "dtype", getattr(column, "type", None))
+
+
+def _in_mapping(_: Any, column: Any) -> Declared:
+    return declaration_of(column)
+
+
+def _known(table: OpenTable, what: str, name: Any) -> Any:
+    if not isinstance(name, Hashable) or name not in table.types:
+        raise ValueError(f"{what} must name one of the columns {', '.join(map(str, table.types))}, got {name!r}")
+    return name
+
+
+def _declared(table: OpenTable, value: str) -> Declared:
+    try:
+        return table.types[value]()
+    except (TypeError, ValueError) as error:
+        what = str(error).rpartition("got ")[2]
+        message = f"value must name a column of numbers, dates or times, {value!r} is of type {what}"
+        raise TypeError(message) from None

@@ -1,0 +1,181 @@
+"""Public keys of groups, and which of them a record has (Section 3.1).
+
+The declared type of the key column decides how keys compare, never what the column holds. A column of texts has texts
+for keys. One of numbers, dates, timestamps, times or durations is read as a column of values is, as float64, so that 1,
+1.0 and `True` are one key and "1" is none. Where a type leaves it to the data (objects, lists) a record has the key
+that it equals, one by one. A null, a NaN, and whatever equals no key has no key.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+import os
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from functools import partial
+from itertools import repeat
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from pq.core.kind import NUMBER, Kind
+from pq.private.columns.counts import IntArray
+from pq.private.columns.declared import Grouping
+from pq.private.columns.door import Array, as_floats
+from pq.private.columns.files import TextFormat, compression_of
+from pq.private.columns.tables import OpenTable
+from pq.private.columns.text import CellRule
+
+TEXT = re.compile(
+    r"(large_)?string(_view)?(\[.*)?|str|<U.*|varchar|(enum|categorical)([(\[].*)?|dictionary<values=(large_)?string.*",
+    re.IGNORECASE | re.DOTALL,
+)
+PLAIN_KEYS = (str, bool, int, float, Decimal, Fraction, dt.date, dt.time, dt.timedelta)
+LISTS = ("to_pylist", "to_list", "tolist")  # how libraries call the list of a column's records
+
+
+@dataclass(frozen=True)
+class KeyColumn:
+    """The type that a column of keys is declared to have. kind: what its records are read as, None for texts and for
+    objects. grouping: what an engine may group by: "value" also for texts."""
+
+    kind: Kind | None
+    grouping: Grouping
+    texts: bool = False
+
+    @classmethod
+    def of(cls, table: OpenTable, by: str) -> KeyColumn:
+        """Raises `TypeError` naming by for a type that can have no keys."""
+        dtype = declared_type(table, by)
+        if TEXT.fullmatch(str(dtype)):
+            return cls(None, "value", texts=True)
+        if str(dtype) == "category" and TEXT.fullmatch(str(dtype.categories.dtype)):  # of pandas
+            return cls(None, "none", texts=True)
+        try:
+            declared = table.types[by]()
+        except TypeError as error:
+            what = str(error).rpartition("got ")[2]
+            message = f"by must name a column of texts, numbers, dates or times, {by!r} is of type {what}"
+            raise TypeError(message) from None
+        leaves_it_open = declared.kind == NUMBER and declared.grouping == "none"
+        return cls(None if leaves_it_open else declared.kind, declared.grouping)
+
+
+def declared_type(table: OpenTable, name: str) -> Any:
+    """The type of a column in the words of the table's own library; None where that has none."""
+    known = table.types[name]
+    return known.args[0] if isinstance(known, partial) and known.args else None
+
+
+@dataclass(frozen=True)
+class Keys:
+    """Public keys in the caller's order, and how the records of a column find theirs.
+
+    given: (g,) as they were given. column: the declared type of the key column. index: the place of each key by what
+    records are compared with.
+    """
+
+    given: tuple[Any, ...]
+    column: KeyColumn
+    index: Mapping[Any, int]
+
+    @classmethod
+    def of(cls, keys: Any, column: KeyColumn, by: str) -> Keys:
+        """Check keys, or the public file of them that a path names; raises `TypeError` or `ValueError` naming keys."""
+        given = tuple(map(_plain, listed_keys(keys, column, by)))
+        index: dict[Any, int] = {}
+        for place, key in enumerate(given):
+            compared = _compared(key, column)
+            if compared in index:
+                raise ValueError(f"keys must differ: {given[index[compared]]!r} and {key!r} are one")
+            index[compared] = place
+        if not index:
+            raise ValueError("keys must hold at least one key")
+        return cls(given, column, index)
+
+    def places(self, records: Any) -> IntArray:
+        """The place of each record's key (n,); the number of keys for a record that has none. Never raises."""
+        unknown = len(self.given)
+        if self.column.kind is not None:
+            return self._nearest(as_floats(records))
+        items = items_of(records)
+        if self.column.texts:
+            return np.fromiter(map(self.index.get, items, repeat(unknown)), dtype=np.int64, count=len(items))
+        return np.fromiter((self._place(item, unknown) for item in items), dtype=np.int64, count=len(items))
+
+    def _nearest(self, numbers: Array) -> IntArray:
+        known = np.array(sorted(self.index), dtype=np.float64)
+        order = np.array([self.index[key] for key in known.tolist()], dtype=np.int64)
+        found = np.minimum(np.searchsorted(known, numbers), len(known) - 1)
+        return np.where(known[found] == numbers, order[found], len(known))
+
+    def _place(self, item: Any, unknown: int) -> int:
+        try:
+            return self.index.get(item, unknown)
+        except Exception:  # without a hash, or with an equality that fails
+            return unknown
+
+
+def items_of(records: Any) -> list[Any]:
+    """A column's records one by one, as Python has them."""
+    name = next((name for name in LISTS if hasattr(records, name)), None)
+    return list(records) if name is None else list(getattr(records, name)())
+
+
+def listed_keys(keys: Any, column: KeyColumn, by: str) -> list[Any]:
+    """Keys as a list; those of a public file are in its column of the same name as the table's."""
+    if isinstance(keys, os.PathLike):
+        texts = TextFormat(compression=compression_of(os.fspath(keys))).column(Path(keys).read_bytes(), by)
+        return keys_of_texts(texts, column)
+    if isinstance(keys, (str, bytes, Mapping)) or not isinstance(keys, Iterable):
+        raise TypeError(f"keys must be a sequence of keys or the path of a file of them, got {type(keys).__name__}")
+    return list(keys)
+
+
+def keys_of_texts(texts: Iterable[str], column: KeyColumn) -> list[Any]:
+    """Keys that are written as texts, read by the rule for cells of the column's kind; spaces around do not count.
+
+    Raises `ValueError` naming keys.
+    """
+    cells = [text.strip() for text in texts]
+    if column.kind is None:
+        return cells
+    numbers = [CellRule(column.kind).read(cell) for cell in cells]
+    if any(map(math.isnan, numbers)):
+        raise ValueError(f"keys must be of the column's kind, {column.kind}")
+    return list(column.kind.from_numbers(numbers))
+
+
+def _plain(key: Any) -> Any:
+    fine = isinstance(key, (np.datetime64, np.timedelta64)) and isinstance(key.item(), int)  # no type of Python's is
+    value = (key.astype(f"{key.dtype.kind}8[us]") if fine else key).item() if isinstance(key, np.generic) else key
+    if value is None or not isinstance(value, PLAIN_KEYS):
+        raise TypeError(f"keys must be texts, numbers, dates or times, got {type(key).__name__}")
+    if value != value:
+        raise ValueError("keys must not be missing")
+    if isinstance(value, str) and value != value.encode("utf-8", "replace").decode():
+        raise ValueError("keys must be texts that have a form in UTF-8")
+    return value
+
+
+def _compared(key: Any, column: KeyColumn) -> Any:
+    """What records are compared with; raises `TypeError` or `ValueError` for a key that the column's type has not."""
+    if column.kind is None:
+        if column.texts and not isinstance(key, str):
+            raise TypeError(f"keys must be texts, as the column is, got {type(key).__name__}")
+        return key
+    is_number = isinstance(key, (bool, int, float, Decimal, Fraction))
+    if isinstance(key, str) or is_number != (column.kind == NUMBER):
+        raise TypeError(f"keys must be of the column's kind, {column.kind}, got {type(key).__name__}")
+    try:
+        number = float(key) if is_number else float(column.kind.to_numbers([key])[0])
+    except (OverflowError, TypeError):
+        number = math.inf
+    if not math.isfinite(number) or (isinstance(key, int) and number != key):
+        raise ValueError(f"keys must be among the float64 numbers, got {key!r}")
+    return number + 0.0  # one zero

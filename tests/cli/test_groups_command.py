@@ -1,0 +1,114 @@
+"""`pq release --by`: every public key has a row, whatever the file holds, for one charge."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import polars as pl
+import pytest
+from click.testing import CliRunner, Result
+
+import pq
+from pq import cli
+
+SURE = ["--quantiles", "0.5", "--prior", "uniform(0, 1e5)", "--grid", "1", "--calibration", "sharp"]
+STAFF = 'department,pay,id\na,"1,000",p\n b ,"2,000",q\nb,9000,p\nb,2000,\nzz,500,r\n'
+
+
+def release(file: Path | str, *options: str) -> Result:
+    answer = CliRunner().invoke(cli.main, ["release", str(file), "--column", "pay", *SURE, *options])
+    assert answer.exception is None or isinstance(answer.exception, SystemExit), answer.exception
+    return answer
+
+
+@pytest.fixture
+def staff(tmp_path: Path) -> Path:
+    path = tmp_path / "staff.csv"
+    path.write_text(STAFF)
+    return path
+
+
+def test_every_key_has_a_row_in_every_form(staff: Path, tmp_path: Path) -> None:
+    keys = tmp_path / "keys.csv"
+    keys.write_text("note,department\nfirst,a\nsecond,b\nthird,c\n")
+    by = ["--by", "department", "--thousands", ",", "--epsilon", "1e5"]
+    for given in ("a, b,c", str(keys)):
+        table = release(staff, *by, "--keys", given)
+        assert table.exit_code == 0, table.output
+        head, names, *rows, rule = table.stdout.splitlines()
+        assert "quantiles of pay by department" in head and rule.startswith("a cell counts as a number")
+        assert [row.split()[0] for row in rows] == ["a", "b", "c"] and names.split() == ["department", "0.5"]
+        facts = json.loads(release(staff, *by, "--keys", given, "--json").stdout)
+        made = pq.GroupedRelease.from_dict({name: fact for name, fact in facts.items() if name != "cells"})
+        assert [round(float(made.releases[key].values[0])) for key in ("a", "b")] == [1000, 2000]
+        listed = list(csv.reader(io.StringIO(release(staff, *by, "--keys", given, "--csv").stdout)))
+        assert listed[0] == ["department", "quantile", "value"] and [row[0] for row in listed[1:]] == ["a", "b", "c"]
+        assert len(release(staff, *by, "--keys", given, "--quiet").stdout.split()) == 3
+    other = release(staff, *by, "--keys", "a", "--unknown", "other", "--csv").stdout.splitlines()
+    assert [row.split(",")[0] for row in other] == ["department", "a", "other"]
+
+
+def test_a_persons_rows_are_bounded(staff: Path) -> None:
+    by = ["--by", "department", "--keys", "a,b", "--thousands", ",", "--epsilon", "1e5", "--person", "id"]
+    facts = json.loads(release(staff, *by, "--max-groups", "2", "--json").stdout)
+    assert (facts["max_contributions"], facts["max_groups"], facts["person"]) == (2, 2, "id")
+    assert [one["values"] for one in facts["groups"]] != []
+    facts = json.loads(release(staff, *by, "--max-contributions", "3", "--json").stdout)
+    assert (facts["max_contributions"], facts["max_groups"]) == (3, 1)
+
+
+def test_a_ledger_is_charged_once(staff: Path, tmp_path: Path) -> None:
+    account = pq.Ledger.open(tmp_path / "pay.ledger", total=1)
+    by = ["--by", "department", "--keys", "a,b,c", "--ledger", str(tmp_path / "pay.ledger")]
+    assert release(staff, *by, "--epsilon", "0.6").exit_code == 0
+    assert [float(entry.epsilon) for entry in account.entries] == [0.6]
+    answer = release(staff, *by, "--epsilon", "0.6")
+    assert answer.exit_code == 2 and "does not fit" in answer.output
+    assert len(account.entries) == 1
+
+
+def test_what_the_file_holds_changes_values_alone(tmp_path: Path) -> None:
+    shapes = set()
+    for content in (STAFF, "department,pay,id\n", 'department,pay,id\n"",x,""\n?,,\nc,1e999,p\n' + "q,1,1\n" * 40):
+        path = tmp_path / "x.csv"
+        path.write_text(content)
+        answer = release(path, "--by", "department", "--keys", "a,b", "--person", "id", "--epsilon", "1", "--csv")
+        assert answer.exit_code == 0 and answer.stderr == ""
+        shapes.add(tuple(row.rpartition(",")[0] for row in answer.stdout.splitlines()))
+    assert len(shapes) == 1
+
+
+def test_parquet_has_keys_of_its_declared_type(tmp_path: Path) -> None:
+    path = tmp_path / "staff.parquet"
+    frame = pl.DataFrame({"floor": [1, 2, 2], "day": ["2026-03-01", "2026-03-02", None], "pay": [1000, 2000, 2000]})
+    frame.with_columns(pl.col("day").str.to_date()).write_parquet(path)
+    answer = release(path, "--by", "floor", "--keys", "1,2.0,3", "--epsilon", "1e5", "--quiet")
+    assert [round(float(value)) for value in answer.stdout.split()[:2]] == [1000, 2000]
+    answer = release(path, "--by", "day", "--keys", "2026-03-01", "--epsilon", "1e5", "--csv")
+    assert answer.stdout.splitlines()[1].startswith("2026-03-01,0.5,") and "2026-03-02" not in answer.stdout
+    answer = release(path, "--by", "floor", "--keys", "one", "--epsilon", "1")
+    assert answer.exit_code == 2 and "keys must be of the column's kind, number" in answer.output
+
+
+WRONG = {
+    "keys without groups": (["--keys", "a"], "--keys needs --by"),
+    "a person without groups": (["--person", "id"], "--person needs --by"),
+    "CSV without groups": (["--csv"], "--csv needs --by"),
+    "groups without keys": (["--by", "department"], "--by needs --keys"),
+    "a key twice": (["--by", "department", "--keys", "a,a"], "keys must differ"),
+    "a key that is taken": (["--by", "department", "--keys", "a,other", "--unknown", "other"], "keys must not hold"),
+    "an unknown word": (["--by", "department", "--keys", "a", "--unknown", "raise"], "--unknown"),
+    "a file that is not there": (["--by", "department", "--keys", "absent.csv"], "absent.csv"),
+    "no such column": (["--by", "team", "--keys", "a"], "column: the header row has no column named 'team'"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_a_wrong_option_is_refused_in_a_sentence(name: str, staff: Path) -> None:
+    options, complaint = WRONG[name]
+    answer = release(staff, "--epsilon", "1", *options)
+    assert answer.exit_code in (1, 2) and complaint in answer.output
+    assert "1,000" not in answer.output and "zz" not in answer.output
