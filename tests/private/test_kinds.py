@@ -294,3 +294,67 @@ def test_a_day_more_moves_no_density_by_more_than_epsilon(added: str) -> None:
         assert abs(law[0] - law[1]) <= 1 + 1e-12
         for make in (pl.Series, pd.Series, lambda x: pl.LazyFrame({"x": x}), pq.SortedColumn, pq.count):
             assert pq.log_density(make(more), values, [0.25, 0.75], **options) == pytest.approx(law[1], abs=1e-12)
+
+
+# --- containers that fail ---------------------------------------------------------------------------------------------
+
+ROWS = "select cast(x'3235' as text) as x union all select cast(x'ff41' as text) union all select 30"
+
+
+def test_a_cell_that_a_driver_cannot_decode_is_a_missing_record() -> None:
+    """It would otherwise decide whether anything comes out at all."""
+    connection = sqlite3.connect(":memory:")
+    with pytest.raises(sqlite3.OperationalError, match="decode"):  # what the driver says of it by itself
+        connection.execute(ROWS).fetchall()
+    counts = pq.count(connection.execute(ROWS))
+    assert counts.values.tolist() == [25.0, 30.0] and counts.missing == 1
+    released = pq.release(connection.execute(ROWS), [0.5], epsilon=1, priors=pq.Cauchy(0, 1), mechanism="tree", rng=0)
+    assert np.isfinite(released.values).all()
+    assert connection.text_factory is str and connection.execute("select 'a'").fetchall() == [("a",)]
+
+
+class Failing:
+    """A container that gives some records and then breaks with one in its message."""
+
+    def __init__(self, way: str) -> None:
+        self.way = way
+
+    def __iter__(self) -> Any:
+        yield 1.0
+        raise RuntimeError("Ann, 52")
+
+
+class FailingArray(Failing):
+    dtype, shape = np.dtype(float), (3,)
+
+    def __array__(self, *arguments: Any, **named: Any) -> Any:
+        raise ValueError("Ann, 52")
+
+
+class UntypedArray:
+    def __array__(self, *arguments: Any, **named: Any) -> Any:
+        raise ValueError("Ann, 52")
+
+
+def breaking() -> Any:
+    yield 1.0
+    raise KeyError("Ann, 52")
+
+
+def short_rows() -> sqlite3.Cursor:
+    cursor = sqlite3.connect(":memory:").cursor()
+    cursor.row_factory = lambda cursor, row: {"other": row[0]}  # type: ignore[assignment]
+    return cursor.execute("select 1 as x")
+
+
+@pytest.mark.parametrize("use", [pq.SortedColumn, pq.count, pq.Counts, lambda x: pq.release(
+    x, [0.5], epsilon=1, priors=pq.Cauchy(0, 1))], ids=["sorted", "count", "counts", "release"])  # fmt: skip
+@pytest.mark.parametrize(
+    "make", [lambda: Failing(""), lambda: FailingArray(""), UntypedArray, breaking, short_rows], ids=range(5)
+)
+def test_a_container_that_breaks_says_one_fixed_sentence(use: Any, make: Any) -> None:
+    if make is short_rows and use in (pq.SortedColumn, pq.Counts):
+        pytest.skip("they take no tables")
+    with pytest.raises(RuntimeError, match=r"^x must be a column or a query that can be read to its end") as failure:
+        use(make())
+    assert failure.value.__context__ is None and "Ann" not in str(failure.value)

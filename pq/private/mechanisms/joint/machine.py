@@ -84,14 +84,18 @@ def _log_kept(plan: Any, rests: Any, below: Any, n: float) -> float:
         number = firsts[m + 1] - firsts[m] if m + 1 < used else math.inf
         if number == 0.0:
             continue
-        ahead = -rate * (_score(off, shares, firsts[m] * unit - excess) - best)
-        following = (firsts[m] + 1.0) * unit - excess
-        step = -rate * (_score(off, shares, following) - best) - ahead if number > 1.0 else 0.0
-        if abs(step) * min(number, 1e300) < 1e-13:
-            whole += number * math.exp(ahead)
+        largest, inward = firsts[m], 1.0
+        most = _score(off, shares, largest * unit - excess) - best
+        if number < math.inf:
+            other = _score(off, shares, (firsts[m + 1] - 1.0) * unit - excess) - best
+            if other < most:
+                largest, inward, most = firsts[m + 1] - 1.0, -1.0, other
+        step = _score(off, shares, (largest + inward) * unit - excess) - best - most if number > 1.0 else 0.0
+        fall = rate * max(step, 0.0)
+        if fall * min(number, 1e300) < 1e-13:
+            whole += number * math.exp(-rate * most)
         else:
-            start = ahead + (number - 1.0) * step if step > 0.0 else ahead
-            whole += math.exp(start) * math.expm1(-abs(step) * number) / math.expm1(-abs(step))
+            whole += math.exp(-rate * most) * math.expm1(-fall * number) / math.expm1(-fall)
     return -0.5 * rate * unit - math.log(whole)
 
 

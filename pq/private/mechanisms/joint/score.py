@@ -59,22 +59,23 @@ def log_score_sum(plan: JointPlan, counts: Array) -> float:
     corners = np.unique(deviation[some] / plan.shares[some])
     firsts = np.unique(np.concatenate([[0.0 - nearest], np.ceil((corners + off) / unit)]))  # of the pieces
     firsts = firsts[firsts >= -nearest]
+
+    def at(number: float) -> float:
+        return float(score_beside(plan, deviation, number * unit - off))
+
     terms = []
     for first, following in zip(firsts, [*firsts[1:], math.inf], strict=True):
-        last = following - 1.0
-        ahead = float(score_beside(plan, deviation, first * unit - off))
-        if last == first:
-            terms.append(-rate * ahead)
-            continue
-        step = float(score_beside(plan, deviation, (first + 1.0) * unit - off)) - ahead
-        terms.append(_log_series(-rate * ahead, -rate * step, last - first + 1.0))
+        number = following - first
+        largest, inward = first, 1.0
+        if number < math.inf and at(following - 1.0) < at(first):
+            largest, inward = following - 1.0, -1.0
+        step = at(largest + inward) - at(largest) if number > 1.0 else 0.0
+        terms.append(_log_series(-rate * at(largest), -rate * max(step, 0.0), number))
     return log_sum(np.array(terms))
 
 
 def _log_series(log_first: float, log_ratio: float, number: float) -> float:
-    """log of a geometric series; of infinitely many terms if the ratio is below one."""
-    if abs(log_ratio) * min(number, 1e300) < 1e-13:
+    """log of a geometric series from its largest term down; of infinitely many terms if the ratio is below one."""
+    if -log_ratio * min(number, 1e300) < 1e-13:
         return log_first + math.log(number)
-    if log_ratio > 0.0:  # from the largest term down
-        log_first, log_ratio = log_first + (number - 1.0) * log_ratio, -log_ratio
     return log_first + math.log(math.expm1(log_ratio * number) / math.expm1(log_ratio))
