@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import itertools
 import math
 import sqlite3
 from collections.abc import Callable
@@ -347,14 +348,19 @@ def short_rows() -> sqlite3.Cursor:
     return cursor.execute("select 1 as x")
 
 
-@pytest.mark.parametrize("use", [pq.SortedColumn, pq.count, pq.Counts, lambda x: pq.release(
-    x, [0.5], epsilon=1, priors=pq.Cauchy(0, 1))], ids=["sorted", "count", "counts", "release"])  # fmt: skip
+def released(x: Any) -> Any:
+    return pq.release(x, [0.5], epsilon=1, priors=pq.Cauchy(0, 1))
+
+
+COLUMNS = [lambda: Failing(""), lambda: FailingArray(""), UntypedArray, breaking]
+USES = [pq.SortedColumn, pq.count, pq.Counts, released]
+
+
 @pytest.mark.parametrize(
-    "make", [lambda: Failing(""), lambda: FailingArray(""), UntypedArray, breaking, short_rows], ids=range(5)
+    ("use", "make"),
+    [*itertools.product(USES, COLUMNS), (pq.count, short_rows), (released, short_rows)],
 )
 def test_a_container_that_breaks_says_one_fixed_sentence(use: Any, make: Any) -> None:
-    if make is short_rows and use in (pq.SortedColumn, pq.Counts):
-        pytest.skip("they take no tables")
     with pytest.raises(RuntimeError, match=r"^x must be a column or a query that can be read to its end") as failure:
         use(make())
     assert failure.value.__context__ is None and "Ann" not in str(failure.value)
