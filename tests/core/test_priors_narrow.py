@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterator
 from fractions import Fraction
 from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ from test_priors import exact_log_mass
 
 import pq
 from pq.core.priors import Prior
+from pq.core.priors.numerics import FLOAT_SHARE
 from pq.core.scores import Target
 from pq.private.columns.cells import Points
 from pq.private.fast.encode import encode
@@ -149,3 +151,8 @@ def test_machine_code_leaves_single_floats_to_the_formulas() -> None:
     tables = encode([pq.Uniform(1, 2)])
     assert tables is not None
     assert math.isnan(laws.point(tables[0][0, 0], 1.5, 1.5 + 1e-12, 0.5))  # a narrow cell of a wide prior
+
+
+def test_the_readme_says_from_which_share_on() -> None:
+    text = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+    assert FLOAT_SHARE == 2.0**-20 and "2^-20 of the mass between two records" in text.replace("\n", " ")
