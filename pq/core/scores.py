@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 Array = npt.NDArray[np.float64]
 EXACT_BELOW = 8.0  # parts: nearer distances are told apart by fractions where the rate is so high that it matters
+SPLITTER = 2.0**27 + 1.0  # takes the upper half of a float's digits
 HIGH_RATE = 1e6  # nats for a part of a record
 
 
@@ -83,6 +84,18 @@ class Distances:
         distance = np.where(possible, self.whole + self.side * float(self.part), np.inf)
         near = np.flatnonzero(distance <= np.min(distance) * (1.0 + 1e-12) + 1e-9)
         return int(min(near.tolist(), key=self.exact)) if near.size < 64 else int(np.argmin(distance))
+
+
+def rest_of_product(a: Any, b: Any, product: Any) -> Any:
+    """What the rounded product of two floats lacks, exactly, where halves of their digits multiply without rounding.
+
+    >>> rest_of_product(2.0**52 + 1.0, 3.0, (2.0**52 + 1.0) * 3.0)  # 3 * 2^52 + 3 is no float
+    -1.0
+    """
+    a_high, b_high = SPLITTER * a, SPLITTER * b
+    a_high, b_high = a_high - (a_high - a), b_high - (b_high - b)
+    a_low, b_low = a - a_high, b - b_high
+    return a_low * b_low - (((product - a_high * b_high) - a_low * b_high) - a_high * b_low)
 
 
 def log_sum(log_weights: Array) -> float:

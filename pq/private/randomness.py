@@ -24,7 +24,7 @@ class Source:
     """
 
     def __init__(self, rng: Any = None) -> None:
-        self._generator = None if rng is None else _generator(rng)
+        self._generator = generator_from(rng)
 
     def uniforms(self, *shape: int) -> Array:
         """Independent uniforms strictly inside (0, 1): multiples of 2^-53 that are not of 2^-52 (of 2^-53 from a
@@ -40,11 +40,12 @@ class Source:
         return os.urandom(count) if self._generator is None else self._generator.bytes(count)
 
 
-def _generator(rng: Any) -> np.random.Generator:
-    if isinstance(rng, np.random.Generator):
+def generator_from(rng: Any) -> np.random.Generator | None:
+    """The generator that somebody asked for, itself or by a seed, or None. Raises `TypeError` naming rng."""
+    if rng is None or isinstance(rng, np.random.Generator):
         return rng
     try:
-        if isinstance(rng, (bool, np.bool_)):
+        if isinstance(rng, (bool, np.bool_, str)):
             raise TypeError
         return np.random.default_rng(rng)
     except (TypeError, ValueError):

@@ -24,9 +24,16 @@ import os
 import urllib.error
 import urllib.request
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
+
+try:
+    import fcntl
+except ImportError:  # a system without such locks
+    fcntl = None  # type: ignore[assignment]
 
 CHUNK = 1 << 20
 TIMEOUT = 60.0  # seconds without a byte
@@ -97,13 +104,16 @@ def fetch(remote: Remote) -> Path:
             f"and put it at {target}; the environment variable PQ_DATA sets the data folder"
         )
     try:
-        _pooch().retrieve(
-            remote.address,
-            known,
-            fname=target.name,
-            path=target.parent,
-            downloader=_Resuming(target.with_name(target.name + ".part")),
-        )
+        with _alone(target.with_name(target.name + ".lock")):
+            if (meanwhile := local(remote.path)) is not None:
+                return meanwhile
+            _pooch().retrieve(
+                remote.address,
+                known,
+                fname=target.name,
+                path=target.parent,
+                downloader=_Resuming(target.with_name(target.name + ".part")),
+            )
     except ValueError as error:
         raise ValueError(
             f"{remote.address} no longer has the file that was downloaded first: its SHA-256 differs from that in "
@@ -119,6 +129,17 @@ def fetch(remote: Remote) -> Path:
     if known is None:
         _record(remote.path, _pooch().file_hash(str(target)))
     return target
+
+
+@contextmanager
+def _alone(lock: Path) -> Iterator[None]:
+    """One download of a file at a time, of all threads and processes: they would write into one partial file."""
+    lock.parent.mkdir(parents=True, exist_ok=True)
+    with open(lock, "w") as file:
+        if fcntl is not None:
+            fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+        lock.unlink(missing_ok=True)
 
 
 def _registry() -> dict[str, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import threading
@@ -30,6 +31,7 @@ class Source(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), Handler)
         self.content, self.etag, self.ranges, self.wrong_place = CONTENT, '"one"', True, False
         self.breaks: list[int] = []
+        self.gate: threading.Event | None = None
         self.seen: list[tuple[str | None, int]] = []  # the range asked for and the status given
 
     @property
@@ -63,6 +65,10 @@ class Handler(BaseHTTPRequestHandler):
                 "Content-Range", f"bytes {place}-{len(self.server.content) - 1}/{len(self.server.content)}"
             )
         self.end_headers()
+        if self.server.gate is not None:  # half an answer, until somebody opens
+            self.wfile.write(body[: len(body) // 2])
+            body = body[len(body) // 2 :]
+            self.server.gate.wait(10.0)
         self.wfile.write(body[: self.server.breaks.pop(0)] if self.server.breaks else body)
 
     def log_message(self, *_: Any) -> None:
@@ -212,3 +218,37 @@ def test_several_files_share_one_registry(source: Source, folder: Path) -> None:
     fetch.fetch(Remote(source.address, "b"))
     fetch.fetch(Remote(source.address, "a"))
     assert list(json.loads((folder / fetch.REGISTRY).read_text())) == ["a", "b"]
+
+
+def two_at_once(source: Source, folder: Path) -> list[bytes | str]:
+    """What two downloads of one file give of which the second begins while the first has half of it."""
+    source.gate, found = threading.Event(), []
+
+    def run() -> None:
+        try:
+            found.append(fetch.fetch(Remote(source.address, PATH)).read_bytes())
+        except (OSError, ValueError) as error:
+            found.append(type(error).__name__)
+
+    threads = [threading.Thread(target=run) for _ in "ab"]
+    for thread in threads:
+        thread.start()
+        while not source.seen:
+            thread.join(0.01)
+    threads[1].join(0.5)
+    source.gate.set()
+    for thread in threads:
+        thread.join()
+    return found
+
+
+def test_two_downloads_of_one_file_do_not_share_a_partial_one(
+    source: Source, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert two_at_once(source, folder) == [CONTENT, CONTENT]
+    assert source.seen == [(None, 200)]
+    (folder / PATH).unlink()
+    monkeypatch.setattr(fetch, "_alone", lambda lock: contextlib.nullcontext())
+    source.seen.clear()
+    two_at_once(source, folder)
+    assert len(source.seen) == 2  # what was there before: both write

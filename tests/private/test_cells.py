@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
@@ -34,6 +34,7 @@ from pq.private.mechanisms.cells.law import (
 )
 from pq.private.mechanisms.cells.partitions import CutPartition, PlacePartition, PriorPartition
 from pq.private.mechanisms.cells.refined import RefinedPartition
+from pq.private.mechanisms.joint.cutter import JointCutter
 
 HALF = Fraction(1, 2)
 AROUND = PriorPartition((pq.Uniform(-4, 4),), (HALF,))
@@ -91,7 +92,8 @@ def plans(adjacency: str) -> Iterator[CellsPlan]:
     yield CellsPlan(Fraction(1), adjacency, cuts, 6)
     yield CellsPlan(Fraction(1), adjacency, RefinedPartition(CellsPlan(Fraction(1, 5), adjacency, cuts, 4)), 3)
     yield CellsPlan(Fraction(1), adjacency, AROUND, 4, Fraction(1))
-    yield CellsPlan(Fraction(1), adjacency, place, 7, HALF)
+    on_grid = PlacePartition(AROUND, Fraction(1, 20), Fraction(1, 25), adjacency, HALF)
+    yield CellsPlan(Fraction(1), adjacency, on_grid, 7, HALF)
 
 
 COLUMNS = [[], [0.0], [-4.0, -2.0, -2.0, 0.0, 0.5, 2.0, 9.0], [1.0] * 5]
@@ -465,3 +467,59 @@ def test_rho_counts_all_records_of_a_person() -> None:
     one, two = (Cells(Request.of([0.5], max_contributions=k, **OPTIONS)) for k in (1, 2))
     assert one.rho == one.plan.rho == (2 * Fraction(1, 25) ** 2) / 8 + Fraction(23, 25) ** 2 / 2
     assert two.plan.epsilon == Fraction(1, 2) and two.rho == 4 * two.plan.rho
+
+
+# --- looks on a grid --------------------------------------------------------------------------------------------------
+
+
+def looked_up(where: str, step: Fraction) -> list[float]:
+    """Places and cuts that some draws of a release on a grid show."""
+    request = Request.of([HALF], epsilon=1, priors=pq.Uniform(-10, 10), size_guess=1000, grid=step)
+    maker = Cells(request, where=where)  # type: ignore[arg-type]
+    partition = maker.plan.partition
+    while isinstance(partition, RefinedPartition):
+        partition = partition.first.partition
+    column = points(np.random.default_rng(0).normal(size=40).tolist())
+    drawn = [partition.draw(column, seeded(seed)) for seed in range(8)]
+    return [v for places in drawn for v in (places[:1] if isinstance(partition, PlacePartition) else places)]
+
+
+@pytest.mark.parametrize("where", ["place", "cuts", "refined"])
+def test_looks_on_a_grid_lie_on_it(where: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    step = Fraction(1, 4)
+
+    def off(values: list[float]) -> list[float]:
+        return [v for v in values if abs(v * 4.0 - round(v * 4.0)) > 1e-9]
+
+    assert off(looked_up(where, step)) == []
+    if where == "place":  # what was there before
+        monkeypatch.setattr(PlacePartition, "_law", lambda self, column: PLAIN_LAW(replace(self, step=None), column))
+        assert off(looked_up(where, step))
+
+
+PLAIN_LAW = PlacePartition._law
+
+
+def test_a_place_off_the_grid_has_no_probability() -> None:
+    place = PlacePartition(AROUND, Fraction(1, 4), Fraction(1, 4), "add-remove", HALF)
+    column = points([0.0, 0.4, 1.0])
+    width = float(place.widths[3])
+    on, off = (log_of(place.log_parts(column, (at, width))) for at in (0.5, 0.6))
+    assert on > -math.inf and off == -math.inf
+    table = [log_of(place.log_parts(column, (u / 2, float(w)))) for u in range(-8, 9) for w in place.widths]
+    assert math.fsum(map(math.exp, table)) == pytest.approx(1.0, abs=1e-9)
+
+
+@pytest.mark.parametrize("adjacency", ADJACENCIES)
+def test_cuts_on_a_grid_keep_to_epsilon(adjacency: str) -> None:
+    request = Request.of([HALF], epsilon=1, priors=pq.Uniform(-4, 4), grid=HALF, adjacency=adjacency)
+    maker = Cells(request, where="cuts", number=4)
+    assert isinstance(maker.plan.partition, CutPartition) and isinstance(maker.plan.partition.cutter, JointCutter)
+    assert maker.plan.partition.cutter.plan.step == HALF
+    x, beside = points([-1.0, 0.5, 0.5]), points([-1.0, 0.5, 0.5, 0.6])
+    if adjacency == "replace":
+        beside = points([-1.0, 0.5, 3.0])
+    for seed in range(2):
+        drawn = draw_cells(maker.plan, x, seeded(seed))
+        one, other = (log_cells_probability(maker.plan, column, drawn) for column in (x, beside))
+        assert one > -math.inf and abs(one - other) <= 1.0 + 1e-9

@@ -19,10 +19,12 @@ from pq.private.columns.cells import Points
 from pq.private.mechanisms.independent import Law
 from pq.private.mechanisms.joint import chain
 from pq.private.mechanisms.joint import density as joint_density
+from pq.private.mechanisms.joint import machine as joint_machine
 from pq.private.mechanisms.joint import plan as joint_plan
 from pq.private.mechanisms.joint.chain import Records
 from pq.private.mechanisms.joint.density import joint_log_density, log_normaliser
 from pq.private.mechanisms.joint.plan import JointPlan
+from pq.private.mechanisms.joint.score import best_score, log_score_sum
 
 UNIT = Uniform(0, 1)
 QUANTILES = [(Fraction(1, 3),), (Fraction(1, 4), Fraction(3, 4)), (Fraction(0), Fraction(1, 2), Fraction(9, 10))]
@@ -246,3 +248,82 @@ def test_normalisation_rejects_groups_without_their_factorial(monkeypatch: pytes
 def test_bad_public_arguments_raise_by_name(changed: dict[str, object], name: str) -> None:
     with pytest.raises((ValueError, TypeError), match=name):
         JointPlan.of(**({"quantiles": [0.25, 0.5], "epsilon": 1, "priors": UNIT} | changed))
+
+
+# --- many records -----------------------------------------------------------------------------------------------------
+
+
+def exact_best(plan: JointPlan, counts: list[int]) -> Fraction:
+    """At all corners, in fractions."""
+    shares = [b - a for a, b in itertools.pairwise((Fraction(0), *plan.quantiles, Fraction(1)))]
+    corners = [c / p for c, p in zip(counts, shares, strict=True) if p]
+    return min(sum(abs(c - nu * p) for c, p in zip(counts, shares, strict=True)) for nu in corners)
+
+
+def plain_best(plan: JointPlan, counts: list[int]) -> float:
+    """What was there before: corners in floats."""
+    some = [(c / p, p) for c, p in zip(counts, plan.shares.tolist(), strict=True) if p]
+    return min(sum(abs(c - nu * p) for c, p in zip(counts, plan.shares.tolist(), strict=True)) for nu, _ in some)
+
+
+def large_counts(rng: np.random.Generator, plan: JointPlan) -> list[int]:
+    """Near their shares of up to 2^53 records, by a few or by many."""
+    n = int(2.0 ** rng.uniform(1, 52.9))
+    inner = [0, *sorted(int(q * n) + int(rng.normal() * 10.0 ** rng.uniform(0, 2.5)) for q in plan.quantiles), n]
+    inner = [min(max(rank, 0), n) for rank in inner]
+    return [b - a for a, b in itertools.pairwise(inner)]
+
+
+BEST_PLANS = [
+    JointPlan.of(quantiles, epsilon=1, priors=UNIT, total="best")
+    for quantiles in ([Fraction(1, 3)], [0.1, 0.7], [0.05, Fraction(1, 3), 0.9], [0, 0.29, 1])
+]
+
+
+@pytest.mark.parametrize("plan", BEST_PLANS, ids=lambda plan: str(plan.size))
+def test_the_best_score_is_exact_to_the_most_records(plan: JointPlan) -> None:
+    rng, before = np.random.default_rng(5), 0.0
+    for _ in range(300):
+        counts = large_counts(rng, plan)
+        exact = exact_best(plan, counts)
+        found = float(best_score(plan, np.array(counts, dtype=np.float64)))
+        assert abs(Fraction(found) - exact) <= Fraction(1, 10**9) * (1 + exact), counts
+        before = max(before, abs(float(Fraction(plain_best(plan, counts)) - exact)))
+    assert before > 0.05 or plan.size == 1  # records: the float corners fail here
+
+
+@pytest.mark.parametrize("plan", BEST_PLANS[:2], ids=lambda plan: str(plan.size))
+def test_the_sum_over_totals_is_that_of_small_counts_shifted(plan: JointPlan) -> None:
+    """Multiples of the records that every share and the step of totals divide move no deviation."""
+    rng = np.random.default_rng(6)
+    period = 2 * 30 * 8  # of shares of 1/3 and tenths, and of the step of totals
+    for _ in range(60):
+        small = [int(rng.integers(40)) + 400 * int(60 * s) for s in plan.shares]
+        shift = period * int(2.0 ** rng.uniform(1, 43))
+        large = [c + int(s) for c, s in zip(small, (shift * Fraction(b - a) for a, b in itertools.pairwise(
+            (Fraction(0), *plan.quantiles, Fraction(1)))), strict=True)]  # fmt: skip
+        one, other = (log_score_sum(plan, np.array(counts, dtype=np.float64)) for counts in (small, large))
+        assert one == pytest.approx(other, abs=1e-7), (small, shift)
+
+
+@pytest.mark.parametrize("plan", BEST_PLANS[:3], ids=lambda plan: str(plan.size))
+def test_machine_code_keeps_draws_as_the_formulas_do(plan: JointPlan) -> None:
+    rng = np.random.default_rng(7)
+    settings = np.array([plan.rate, plan.total_unit, 0.0, 0.0, 0.0, 0.0, 0.0])
+    known = plan.levels, plan.shares, plan.log_tilts, settings
+    for _ in range(100):
+        counts = np.array(large_counts(rng, plan), dtype=np.float64)
+        ours = -plan.rate * (float(best_score(plan, counts)) + 0.5 * plan.total_unit) - log_score_sum(plan, counts)
+        found = joint_machine._log_kept(known, plan.share_rests, np.cumsum(counts)[:-1], float(np.sum(counts)))
+        assert found == pytest.approx(ours, abs=1e-7) and found <= 1e-9
+
+
+@pytest.mark.parametrize("plan", BEST_PLANS[:2], ids=lambda plan: str(plan.size))
+def test_one_record_among_very_many_moves_no_density_by_more_than_epsilon(plan: JointPlan) -> None:
+    before = np.array([0, 3002399751580330, 6004799503160661, 9007199254740000])
+    values = np.array([0.2, 0.5, 0.8])
+    near = {1: (0.3,), 2: (0.3, 0.6)}[plan.size]  # as good as any: farther ones have more nats than a float has digits
+    for at in range(3):
+        more = before + (np.arange(4) > at)
+        one, other = (joint_log_density(plan, values, b, np.array(near)) for b in (before, more))
+        assert abs(one - other) <= 1.0 + 1e-6

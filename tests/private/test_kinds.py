@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import itertools
 import math
 import sqlite3
 from collections.abc import Callable
@@ -200,7 +201,7 @@ def test_a_column_of_nulls_is_a_column(make: Callable[[Any], Any]) -> None:
 
 def test_an_engine_that_fails_keeps_its_own_message() -> None:
     query = duckdb.sql("select a::int as x from (values ('1'), ('Ann, 52')) as people(a)")
-    with pytest.raises(RuntimeError, match=r"^x must be a query that its engine can run") as failure:
+    with pytest.raises(RuntimeError, match=r"^x must be a column or a query that can be read to its end") as failure:
         pq.count(query)
     assert failure.value.__context__ is None and "Ann" not in str(failure.value)
 
@@ -294,3 +295,72 @@ def test_a_day_more_moves_no_density_by_more_than_epsilon(added: str) -> None:
         assert abs(law[0] - law[1]) <= 1 + 1e-12
         for make in (pl.Series, pd.Series, lambda x: pl.LazyFrame({"x": x}), pq.SortedColumn, pq.count):
             assert pq.log_density(make(more), values, [0.25, 0.75], **options) == pytest.approx(law[1], abs=1e-12)
+
+
+# --- containers that fail ---------------------------------------------------------------------------------------------
+
+ROWS = "select cast(x'3235' as text) as x union all select cast(x'ff41' as text) union all select 30"
+
+
+def test_a_cell_that_a_driver_cannot_decode_is_a_missing_record() -> None:
+    """It would otherwise decide whether anything comes out at all."""
+    connection = sqlite3.connect(":memory:")
+    with pytest.raises(sqlite3.OperationalError, match="decode"):  # what the driver says of it by itself
+        connection.execute(ROWS).fetchall()
+    counts = pq.count(connection.execute(ROWS))
+    assert counts.values.tolist() == [25.0, 30.0] and counts.missing == 1
+    released = pq.release(connection.execute(ROWS), [0.5], epsilon=1, priors=pq.Cauchy(0, 1), mechanism="tree", rng=0)
+    assert np.isfinite(released.values).all()
+    assert connection.text_factory is str and connection.execute("select 'a'").fetchall() == [("a",)]
+
+
+class Failing:
+    """A container that gives some records and then breaks with one in its message."""
+
+    def __init__(self, way: str) -> None:
+        self.way = way
+
+    def __iter__(self) -> Any:
+        yield 1.0
+        raise RuntimeError("Ann, 52")
+
+
+class FailingArray(Failing):
+    dtype, shape = np.dtype(float), (3,)
+
+    def __array__(self, *arguments: Any, **named: Any) -> Any:
+        raise ValueError("Ann, 52")
+
+
+class UntypedArray:
+    def __array__(self, *arguments: Any, **named: Any) -> Any:
+        raise ValueError("Ann, 52")
+
+
+def breaking() -> Any:
+    yield 1.0
+    raise KeyError("Ann, 52")
+
+
+def short_rows() -> sqlite3.Cursor:
+    cursor = sqlite3.connect(":memory:").cursor()
+    cursor.row_factory = lambda cursor, row: {"other": row[0]}  # type: ignore[assignment]
+    return cursor.execute("select 1 as x")
+
+
+def released(x: Any) -> Any:
+    return pq.release(x, [0.5], epsilon=1, priors=pq.Cauchy(0, 1))
+
+
+COLUMNS = [lambda: Failing(""), lambda: FailingArray(""), UntypedArray, breaking]
+USES = [pq.SortedColumn, pq.count, pq.Counts, released]
+
+
+@pytest.mark.parametrize(
+    ("use", "make"),
+    [*itertools.product(USES, COLUMNS), (pq.count, short_rows), (released, short_rows)],
+)
+def test_a_container_that_breaks_says_one_fixed_sentence(use: Any, make: Any) -> None:
+    with pytest.raises(RuntimeError, match=r"^x must be a column or a query that can be read to its end") as failure:
+        use(make())
+    assert failure.value.__context__ is None and "Ann" not in str(failure.value)

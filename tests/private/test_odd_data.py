@@ -441,3 +441,37 @@ def test_values_must_be_numbers() -> None:
             pq.log_density([1.0], wrong, [0.5], epsilon=1, priors=pq.Cauchy(0, 1))
     with pytest.raises(TypeError, match="prior"):
         pq.log_psi([1.0], 0.5, None)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("epsilon", [1e15, 1e30, 1e300])
+@pytest.mark.parametrize("mechanism", ["tree", "joint"])
+def test_cells_that_are_as_good_share_by_mass_at_any_budget(mechanism: str, epsilon: float) -> None:
+    """0.9997 and 0.0003 of the mass: a score of 10^15 nats that is not relative to the best one loses this."""
+    arguments = {"epsilon": epsilon, "priors": pq.Uniform(0, 10_000), "mechanism": mechanism}
+    for o in (1.0, 9_998.0):
+        density = pq.log_density([9_997.0], [o], [0.5], **arguments)
+        assert density == pytest.approx(-np.log(10_000.0), abs=1e-9)
+    drawn = pq.simulate([9_997.0], [0.5], trials=300, rng=0, **arguments)
+    assert np.mean(drawn > 9_997.0) < 0.05  # 15 of 300 where 0.09 are expected: below 1e-20
+
+
+@pytest.mark.parametrize("flag", [True, np.bool_(True)])
+def test_a_flag_is_no_number_of_anything(flag: object) -> None:
+    from pq.sequential import DPLearned
+
+    rest = {"epsilon": 1, "priors": pq.Cauchy(0, 1)}
+    learner = {"epsilon": 0.1, "delta": 1e-6, "loc": [0.0], "scale": 1.0, "resolution": 0.1, "dimension": 1}
+    calls = {
+        "steps": lambda: DPLearned([0.5], steps=flag, **learner),
+        "trials": lambda: pq.simulate([1.0], [0.5], trials=flag, **rest),
+        "max_contributions": lambda: pq.release([1.0], [0.5], max_contributions=flag, **rest),
+        "arity": lambda: pq.release([1.0], [0.5], arity=flag, **rest),
+        "public_total": lambda: pq.release([1.0], [0.5], public_total=flag, **rest),
+        "size_guess": lambda: pq.release([1.0], [0.5], size_guess=flag, **rest),
+        "epsilon": lambda: pq.release([1.0], [0.5], epsilon=flag, priors=pq.Cauchy(0, 1)),
+        "grid": lambda: pq.release([1.0], [0.5], grid=flag, **rest),
+        "quantiles": lambda: pq.release([1.0], flag, **rest),
+    }
+    for name, call in calls.items():
+        with pytest.raises((TypeError, ValueError), match=name):
+            call()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import copy
 import math
+import os
 import pickle
 import threading
 from fractions import Fraction
@@ -397,3 +398,61 @@ def test_parameters_that_are_no_floats_give_the_first_priors(monkeypatch: pytest
         predictor = PubProx(QUANTILES, loc=[5.0, 6.0], scale=[2.0, 3.0], resolution=0.1, dimension=1)
         monkeypatch.setattr(PubProx, "learnt", lambda self, f, a=loc, b=scale: (np.array([a, 9.0]), np.array([b, 4.0])))
         assert predictor.priors([0.0]) == [pq.Laplace(5.0, 2.0), pq.Laplace(9.0, 4.0)]
+
+
+def test_a_shallow_copy_learns_for_itself() -> None:
+    for one in (session(), session(learner())):
+        before = pickle.dumps(one.predictor.priors([0.5]))
+        other = copy.copy(one)
+        assert other.predictor is not one.predictor and copy.copy(one.predictor) is not one.predictor
+        for day in range(3):
+            other.step(FEATURES[day], DAYS[day] + 100.0)
+        assert pickle.dumps(one.predictor.priors([0.5])) == before and one.count == 0
+        assert pickle.dumps(other.predictor.priors([0.5])) != before
+        assert copy.copy(session(ledger=(ledger := pq.Ledger(9)))).ledger is ledger
+
+
+def test_a_state_that_is_put_back_is_had_by_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first of three finds that the arguments differ and puts the state back; the second takes it up before the
+    first has tidied up."""
+    path, second = tmp_path / "state", []
+    session().save(path)
+    link = os.link
+
+    def slowly(*names: Any) -> None:
+        link(*names)
+        second.append(Session.resume(path))
+
+    monkeypatch.setattr(os, "link", slowly)
+    with pytest.raises(ValueError, match="epsilon must be that of the saved sequence"):
+        Session.resume(path, like=session(epsilon=2))
+    monkeypatch.undo()
+    assert len(second) == 1
+    with pytest.raises(FileNotFoundError):
+        Session.resume(path)
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["state.used"]
+
+
+def test_a_state_that_is_saved_meanwhile_is_not_had_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first of three has claimed a state and not read it yet; the second saves a later one, the third claims it."""
+    path, third, later = tmp_path / "state", [], session()
+    session().save(path)
+    later.step(FEATURES[0], DAYS[0])
+    read = states._read
+
+    def slowly(name: Path) -> Any:
+        monkeypatch.undo()
+        later.save(path)
+        third.append(Session.resume(path))
+        return read(name)
+
+    monkeypatch.setattr(states, "_read", slowly)
+    first = Session.resume(path)
+    assert (first.count, third[0].count) == (0, 1)
+
+
+@pytest.mark.parametrize("make", [lambda rng: session(rng=rng), sessions.Source], ids=["session", "source"])
+@pytest.mark.parametrize("rng", ["3", True, np.bool_(True), -1, 1.5, object()], ids=repr)
+def test_one_rule_says_what_rng_may_be(make: Any, rng: Any) -> None:
+    with pytest.raises(TypeError, match=r"^rng must be"):
+        make(rng)

@@ -8,6 +8,7 @@ description or from the command line, to know its twin in `scipy.stats` and its 
 from __future__ import annotations
 
 import inspect
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -16,7 +17,7 @@ import numpy as np
 
 from pq.core.priors.arguments import floats, real
 from pq.core.priors.kernel import Kernel, Row, give_kind
-from pq.core.priors.numerics import LARGEST, Array, Masks, bisect_floats, numbers_only
+from pq.core.priors.numerics import FLOAT_SHARE, LARGEST, Array, Masks, bisect_floats, numbers_only
 
 if TYPE_CHECKING:
     from pq.core.priors.mixture import Mixture
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 BLOCK = 8192  # intervals at a time: temporaries stay in the cache
 FAMILIES: dict[str, type[Prior]] = {}
 UNSAID: Any = object()
+LOG_FLOAT_SHARE = math.log(FLOAT_SHARE)
 
 
 def _flat(*arrays: Array) -> tuple[list[Array], tuple[int, ...]]:
@@ -59,7 +61,9 @@ class Prior(ABC):
     that derives from a family is a variation of it: it has the family's name, twin and parameters.
 
     Guarantees: `_log_mass` of a family here has the additivity of a measure: an interval that is cut has the mass of
-    its pieces, up to a relative error of 1e-12 in the logarithms.
+    its pieces, up to a relative error of 1e-12 in the logarithms. A drawn float stands for all numbers from the float
+    before it up to itself, wherever these have more than 2^-20 of the interval's mass: so no end of an interval that is
+    a float moves mass from one float to another, however narrow the prior is beside the distance of floats.
     """
 
     family: ClassVar[str]
@@ -247,7 +251,8 @@ class Prior(ABC):
 
     def _draw(self, lower: Array, upper: Array, u: Array) -> Array:
         out = lower.copy()
-        has_mass = self._log_mass(lower, upper) > -np.inf  # not where it is NaN
+        log_masses = self._log_mass(lower, upper)
+        has_mass = log_masses > -np.inf  # not where it is NaN
         k = np.flatnonzero(~has_mass & (lower < upper))
         if k.size:
             out[k] = self._nearest_end(lower[k], upper[k])
@@ -255,8 +260,20 @@ class Prior(ABC):
         if k.size:
             (a, b), (low, high) = (lower[k], upper[k]), self.support
             points = self._quantile(a, b, u[k], 1.0 - u[k])
-            out[k] = np.clip(points, np.maximum(a, max(low, -LARGEST)), np.minimum(b, min(high, LARGEST)))
+            points = np.clip(points, np.maximum(a, max(low, -LARGEST)), np.minimum(b, min(high, LARGEST)))
+            out[k] = self._on_floats(a, b, u[k], points, log_masses[k])
         return out
+
+    def _on_floats(self, lower: Array, upper: Array, u: Array, points: Array, log_masses: Array) -> Array:
+        """Points near which single floats have much of an interval's mass, exactly: the least float up to which the
+        interval has a share u. The others as they are, for which rounding decides nothing that anybody could see."""
+        start = np.nextafter(np.nextafter(points, -np.inf), -np.inf)
+        near = self._log_mass(np.maximum(lower, start), np.minimum(upper, np.nextafter(points, np.inf)))
+        k = np.flatnonzero((near - log_masses > LOG_FLOAT_SHARE) & (u > 0.0))
+        if k.size:
+            found = self._bisected(lower[k], upper[k], u[k], 1.0 - u[k], points[k])
+            points[k] = np.clip(found, np.nextafter(lower[k], np.inf), np.minimum(upper[k], LARGEST))
+        return points
 
     def _checked_log_mass(self, lower: Array, upper: Array) -> Array:
         """What is no number counts as no mass: that is fixed before any data."""

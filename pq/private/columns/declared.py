@@ -22,6 +22,9 @@ Array = npt.NDArray[np.float64]
 Grouping = Literal["number", "value", "none"]
 REAL_KINDS = "fiub"  # numpy's codes of float, signed, unsigned and boolean types
 WHOLE_KINDS = "iu"
+UNREADABLE = (
+    "x must be a column or a query that can be read to its end; its own message is kept back, since it may show records"
+)
 WITHOUT_COLUMN = (str, bytes, bytearray, dict, set, frozenset)
 
 
@@ -113,7 +116,7 @@ def _of_numpy(x: Any) -> Declared:
 def _of_array_like(x: Any) -> Declared:
     """A container of another library, by the array of numpy that it makes of itself."""
     dtype = getattr(x, "dtype", None)
-    known = of_dtype(dtype if isinstance(dtype, np.dtype) else np.asarray(x).dtype)
+    known = of_dtype(dtype if isinstance(dtype, np.dtype) else running(np.asarray)(x).dtype)
     return Declared(known.kind, _converted, "none")
 
 
@@ -235,6 +238,20 @@ LIBRARIES: dict[str, Callable[[Any], Declared]] = {
 def refused(what: str) -> TypeError:
     """The error for a column whose declared type, named by `what`, holds no records that a release can read."""
     return TypeError(f"x must be a column of real numbers, dates, timestamps, times or durations, got {what}")
+
+
+def running(fetch: Callable[..., Any]) -> Callable[..., Any]:
+    """An engine's or a container's own work. That it does not fail is a public promise of whoever hands it over; where
+    it does, as on a text that a query takes for a number, one fixed sentence tells no record."""
+
+    def run(*arguments: Any) -> Any:
+        try:
+            return fetch(*arguments)
+        except Exception:
+            pass  # raised below, where the engine's own error is not its context
+        raise RuntimeError(UNREADABLE)
+
+    return run
 
 
 def _is_plain(kind: type) -> bool:

@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 from pq.core.kind import NUMBER, Kind
-from pq.private.columns.declared import Array, declaration_of, is_table
+from pq.private.columns.declared import Array, declaration_of, is_table, running
 
 __all__ = ["LARGEST", "Array", "SortedColumn", "as_floats", "is_table", "sorted_values", "with_missing"]
 
@@ -47,7 +47,7 @@ def kind_and_floats(x: Any) -> tuple[Kind, Array]:
         return NUMBER, x
     with quiet():
         type_of_x = declaration_of(x)
-        return type_of_x.kind, type_of_x.read(x)
+        return type_of_x.kind, running(type_of_x.read)(x)
 
 
 FILTERS = threading.RLock()

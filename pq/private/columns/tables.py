@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -18,10 +20,10 @@ from pq.private.columns.declared import (
     of_pandas_type,
     of_polars_type,
     refused,
+    running,
 )
 
 Types = dict[str, Callable[[], Declared]]
-UNREADABLE = "x must be a query that its engine can run; its own message is kept back, since it may show records"
 DUCKDB_INTEGERS = (
     *("tinyint", "smallint", "integer", "bigint", "hugeint", "utinyint", "usmallint", "uinteger", "ubigint"),
     "uhugeint",
@@ -81,10 +83,26 @@ def _of_cursor(x: Any, library: str) -> OpenTable | None:
         return OpenTable(types, running(lambda names: x.to_arrow_table().column))
 
     def fetch(wanted: list[str]) -> Callable[[str], Any]:
-        rows = x.fetchall()
-        return lambda name: [row[names.index(name)] for row in rows]
+        with _undecoded(x):
+            rows = x.fetchall()
+        return {name: [row[names.index(name)] for row in rows] for name in wanted}.__getitem__
 
     return OpenTable({name: lambda: Declared(NUMBER, listed, "none") for name in names}, running(fetch))
+
+
+@contextmanager
+def _undecoded(cursor: Any) -> Iterator[None]:
+    """SQLite keeps any bytes as text and fails at those that are no UTF-8: one cell would decide about all records.
+    Bytes are read by the rule for cells."""
+    connection = cursor.connection if isinstance(cursor, sqlite3.Cursor) else None
+    if connection is None or connection.text_factory is not str:
+        yield
+        return
+    connection.text_factory = bytes
+    try:
+        yield
+    finally:
+        connection.text_factory = str
 
 
 def _of_frame(x: Any) -> OpenTable | None:
@@ -146,16 +164,3 @@ def of_narwhals_type(dtype: Any) -> Declared:
     if isinstance(dtype, (nw.Date, nw.Time)):
         return Declared(Date() if isinstance(dtype, nw.Date) else Time(), listed)
     raise refused(type(dtype).__name__)
-
-
-def running(fetch: Callable[..., Any]) -> Callable[..., Any]:
-    """An engine's work; where it fails, as on a text that its own query takes for a number, it tells no record."""
-
-    def run(*arguments: Any) -> Any:
-        try:
-            return fetch(*arguments)
-        except Exception:
-            pass  # raised below, where the engine's own error is not its context
-        raise RuntimeError(UNREADABLE)
-
-    return run

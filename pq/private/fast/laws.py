@@ -19,11 +19,14 @@ import numpy as np
 
 from pq.core.machine.keep import compiled, depend_on
 from pq.core.priors.kernel import Kernel, kinds
-from pq.core.priors.numerics import LARGEST, LOG_2
+from pq.core.priors.numerics import FLOAT_SHARE, LARGEST, LOG_2
 
 __all__ = ["LARGEST", "LOG_2", "add_cell_masses", "log_mass", "mass", "part_mass", "point"]
 
 BELOW_ONE = math.nextafter(1.0, 0.0)
+TWO_FLOATS = 2.0**-51  # at least the distance of a number to the float after the next, in parts of it
+LOG_FLOAT_SHARE = math.log(FLOAT_SHARE)
+LEAST_MASS = 1e-280  # of less, parts are no floats
 
 
 @cache
@@ -123,8 +126,17 @@ def part_log_mass(kind: float, first: float, second: float, a: float, b: float) 
 
 @compiled
 def part_point(kind: float, first: float, second: float, a: float, b: float, u: float) -> float:
-    """The point at share u of the mass of (a, b] under one part, which has some there."""
-    return _point(kind, first, second, a, b, u)
+    """The point at share u of the mass of (a, b] under one part, which has some there; NaN where floats have the law,
+    see `Prior`."""
+    o = _point(kind, first, second, a, b, u)
+    one, other = max(a, o - TWO_FLOATS * abs(o)), min(b, o + TWO_FLOATS * abs(o))
+    whole = part_mass(kind, first, second, a, b)
+    if whole > LEAST_MASS:
+        is_fine = part_mass(kind, first, second, one, other) <= FLOAT_SHARE * whole
+    else:
+        near = part_log_mass(kind, first, second, one, other)
+        is_fine = near <= LOG_FLOAT_SHARE + part_log_mass(kind, first, second, a, b)
+    return o if is_fine else math.nan
 
 
 @compiled

@@ -6,6 +6,7 @@ records, unless it says so by its class: only a `PrivatePredictor` is shown the 
 
 from __future__ import annotations
 
+import copy
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -39,6 +40,10 @@ class Predictor(ABC):
         predictor = super().__new__(cls)
         predictor.given = described((cls.__qualname__, arguments, named))
         return predictor
+
+    def __copy__(self) -> Self:
+        """A copy that learns for itself."""
+        return copy.deepcopy(self)
 
     @abstractmethod
     def priors(self, features: npt.ArrayLike) -> list[Prior]:

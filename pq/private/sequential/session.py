@@ -33,7 +33,7 @@ from pq.private.columns.counts import Counts
 from pq.private.columns.frames import kind_of, records_of
 from pq.private.mechanisms import Mechanism, mechanism_for
 from pq.private.noise import StepsExceeded
-from pq.private.randomness import Source
+from pq.private.randomness import Source, generator_from
 from pq.private.release import Release, fulfil, release
 from pq.private.sequential.predictors import Predictor, PrivatePredictor
 from pq.private.sequential.state import claimed, described, store
@@ -102,7 +102,7 @@ class Session:
         self.individuals, self.composition, self.delta = individuals, composition, float(delta)
         self.options, self.ledger = options, as_ledger(ledger)
         self.count, self._cost = 0, Cost()
-        self._begin(_generator(rng))
+        self._begin(generator_from(rng))
         # the same object in two sequences must not draw the same noise
         self.predictor.renew(None if self._rng is None else self._rng.spawn(1)[0])
 
@@ -119,6 +119,10 @@ class Session:
         """A sequence of its own, of this process: a name in a ledger, a source of noise, a lock."""
         self._pool, self._rng = f"sequence {secrets.token_hex(8)}", rng
         self._process, self._lock = os.getpid(), threading.Lock()
+
+    def __copy__(self) -> Session:
+        """Two sequences share nothing that either changes."""
+        return copy.deepcopy(self)
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in vars(self).items() if name not in ("_rng", "_lock")}
@@ -240,15 +244,15 @@ class Session:
         rng: Any = None,
         like: Session | None = None,
     ) -> Session:
-        """Go on from a saved state, once: the file is renamed to `<path>.used` before it is read, for two continuations
-        of one state would both spend. Only open files that you made: they are pickles.
+        """Go on from a saved state, once: the file is renamed before it is read, for two continuations of one state
+        would both spend, and afterwards lies at `<path>.used`. Only open files that you made: they are pickles.
 
         ledger: the one charged so far, needed if there was one. rng: None for the operating system; a seed gives
         another stream than at any other data set. like: a session whose arguments must be those of the state.
         Raises `FileNotFoundError` if another was quicker, `ValueError` naming ledger or the argument that differs; the
         state is then where it was.
         """
-        account, stream = as_ledger(ledger), _generator(rng)
+        account, stream = as_ledger(ledger), generator_from(rng)
         with claimed(Path(path)) as state:
             identity, pool = state.pop("ledger"), state["_pool"]
             session = object.__new__(cls)
@@ -290,12 +294,6 @@ def _learning(predictor: Predictor, individuals: str) -> tuple[Fraction | float,
 def _with_priors(request: Request, priors: Sequence[Prior]) -> Mechanism:
     """The mechanism of the same request with one prior for each quantile in the caller's order."""
     return mechanism_for(replace(request, priors=distinct_priors(priors, request.distinct, request.positions)))
-
-
-def _generator(rng: Any) -> np.random.Generator | None:
-    if isinstance(rng, bool | str):
-        raise TypeError(f"rng must be a numpy.random.Generator, a seed or None, got {type(rng).__name__}")
-    return None if rng is None else np.random.default_rng(rng)
 
 
 def _at(rng: np.random.Generator, count: int) -> np.random.Generator:

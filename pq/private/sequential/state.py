@@ -6,8 +6,9 @@ import dataclasses
 import math
 import os
 import pickle
+import secrets
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from numbers import Real
 from pathlib import Path
 from typing import Any
@@ -36,21 +37,27 @@ def used(path: Path) -> Path:
 
 @contextmanager
 def claimed(path: Path) -> Iterator[dict[str, Any]]:
-    """The state in a file, renamed before it is read, so that of two processes one has it; put back by an exception.
+    """The state in a file, renamed before it is read, so that of many processes one has it; put back by an exception.
+
+    The name that it has meanwhile is nobody else's: a third process may claim what a second one puts back or saves.
 
     Raises `FileNotFoundError` if there is none, or another was quicker, and `ValueError` naming path if it is none.
     """
+    mine = Path(f"{path}.{secrets.token_hex(8)}.claimed")
     try:
-        os.rename(path, used(path))
+        os.rename(path, mine)
     except FileNotFoundError:
         raise FileNotFoundError(f"path must be a saved session, there is none at {path}, or it was taken up") from None
     try:
-        yield _read(used(path))
+        yield _read(mine)
     except BaseException:
-        with suppress(OSError):  # a new state that somebody has saved meanwhile stays
-            os.link(used(path), path)
-            used(path).unlink()
+        try:
+            os.link(mine, path)
+            mine.unlink()
+        except OSError:  # a new state that somebody has saved meanwhile stays
+            os.replace(mine, used(path))
         raise
+    os.replace(mine, used(path))
 
 
 def _read(path: Path) -> dict[str, Any]:

@@ -199,7 +199,7 @@ def _looking(
         raise ValueError("cutter must be given for where='cuts'")
     if where == "place" or cutter is None:
         place, width = _share(PLACE_NATS / signal, MOST_PLACE), _share(WIDTH_NATS / signal, MOST_WIDTH)
-        found: Partition = PlacePartition(around, budget * place, budget * width, adjacency)
+        found: Partition = PlacePartition(around, budget * place, budget * width, adjacency, step)
     else:
         numbers = range(FEWEST_CUTS, MOST_CUTS[where] + 1)
         count = max((k for k in numbers if _needed(k, signal) <= MOST_SHARE), default=FEWEST_CUTS)

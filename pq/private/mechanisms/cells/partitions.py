@@ -25,12 +25,13 @@ from typing import Protocol
 import numpy as np
 
 from pq.core.curves import LEVELS, MonotoneCurve, heavy_table, joint_support, mixed_table, prior_table
+from pq.core.grid import OFF_GRID
 from pq.core.noise import IntArray, Source, random_uniforms
 from pq.core.priors import Mixture, Prior
 from pq.core.priors.numerics import LARGEST
 from pq.core.scores import Array, Target, log_sum
 from pq.core.sensitivity import rate, sensitivity
-from pq.private.columns.cells import Points
+from pq.private.columns.cells import Lattice, Points
 from pq.private.mechanisms.independent import Law, pick
 from pq.private.mechanisms.protocol import LogParts
 
@@ -118,13 +119,14 @@ class PlacePartition:
     """Cells of equal mass under Student's law around a private median, with a private width.
 
     around: the priors' own partition. epsilon_place, epsilon_width: positive budgets of the two looks. adjacency: as
-    for `pq.plan`.
+    for `pq.plan`. step: of the grid that the place lies on, or None: then the median is that of the rounded records.
     """
 
     around: PriorPartition
     epsilon_place: Fraction
     epsilon_width: Fraction
     adjacency: str
+    step: Fraction | None = None
     size: int = field(default=2, init=False)
 
     @property
@@ -155,14 +157,19 @@ class PlacePartition:
 
     def draw(self, column: Points, source: Source) -> Places:
         cell, point, choice = random_uniforms(3, source)
-        place = self._law(column).draw(cell, point)
+        law = self._law(column)
+        place = float(law.column.value(law.draw(cell, point)))
         index = pick(self._log_width_weights(column, place), (-math.inf, -math.inf), choice)
         return place, float(self.widths[index or 0])
 
     def log_parts(self, column: Points, places: Places) -> LogParts:
         if len(places) != self.size or not np.any(self.widths == places[1]):
             return Fraction(0), -math.inf
-        far, rest = self._law(column).log_parts(places[0])
+        law = self._law(column)
+        output = law.column.output(places[0])
+        if abs(law.column.value(output) - places[0]) > OFF_GRID * float(self.step or 0):
+            return Fraction(0), -math.inf
+        far, rest = law.log_parts(output)
         further = int(self._further(column, places[0])[int(np.searchsorted(self.widths, places[1]))])
         weights = self._log_width_weights(column, places[0])
         return far + Fraction(self._rate(self.epsilon_width)) * further / 2, rest - log_sum(weights)
@@ -176,9 +183,10 @@ class PlacePartition:
         return rate(budget, sensitivity(HALF, 1, self.adjacency, "sharp"))
 
     def _law(self, column: Points) -> Law:
-        view = column.view(-math.inf, math.inf)
+        cells = column if self.step is None else Lattice.of(column.values, self.step, column.before)
+        view = cells.view(-math.inf, math.inf, 0, 0)
         target, steepness = Target.of(HALF, view.n, "sharp"), self._rate(self.epsilon_place)
-        return Law(column, view, -math.inf, math.inf, self.prior, target, steepness, False)
+        return Law(cells, view, -math.inf, math.inf, self.prior, target, steepness, False)
 
     def _log_width_weights(self, column: Points, place: float) -> Array:
         """Log weights (c,) of the widths, relative to the best one's."""

@@ -57,6 +57,8 @@ def joint_cutter(request: Request) -> Callable[[tuple[Fraction, ...], Fraction, 
     def make(levels: tuple[Fraction, ...], epsilon: Fraction, adjacency: Any) -> JointCutter:
         priors = priors_near(levels, request)
         total = usual_total(len(levels))
-        return JointCutter(JointPlan.of(levels, epsilon=epsilon, priors=priors, adjacency=adjacency, total=total))
+        grid = request.step  # cuts are released too
+        plan = JointPlan.of(levels, epsilon=epsilon, priors=priors, adjacency=adjacency, total=total, grid=grid)
+        return JointCutter(plan)
 
     return make

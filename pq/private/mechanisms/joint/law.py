@@ -40,6 +40,9 @@ exp(-rate min S) / (exp(rate s/2) sum_grid exp(-rate S)), which is at most one a
 How long either takes depends on the data; there is no cap on repeats, which would be a failure of privacy.
 
 All this is said of real numbers; sums of floats lose weights below e^-37 of the largest, and uniforms have 53 bits.
+Best scores have their digits up to 2^53 records, see `pq.private.mechanisms.joint.score`, and shares of a drawn total
+are floats that no record moves. What draws a best total is as exact as those floats, and a column on a grid as the
+floats that parts of records are: off by a small part of a record up to 2^40 records, by one or two at 2^53.
 """
 
 from __future__ import annotations

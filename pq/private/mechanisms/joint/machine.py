@@ -13,6 +13,7 @@ import numpy as np
 from numba import float64, int64
 
 from pq.core.machine.keep import compiled, given, kept
+from pq.core.scores import rest_of_product
 from pq.private.columns.door import Array
 from pq.private.fast.encode import is_moderate
 from pq.private.fast.laws import log_mass
@@ -49,26 +50,33 @@ KINDS = {"drawn": DRAWN, "best": BEST, "records": RECORDS}
 NO_RANKS = np.empty(0)
 
 
+_rest_of_product = compiled(rest_of_product)
+
+
 @compiled
-def _score(counts: Any, shares: Any, total: float) -> float:
+def _score(deviations: Any, shares: Any, further: float) -> float:
     out = 0.0
-    for j in range(counts.size):
-        out += abs(counts[j] - total * shares[j])
+    for j in range(deviations.size):
+        out += abs(deviations[j] - further * shares[j])
     return out
 
 
 @compiled
-def _log_kept(plan: Any, below: Any, n: float) -> float:
+def _log_kept(plan: Any, rests: Any, below: Any, n: float) -> float:
     """Log probability that a draw from the latent law is one from that of the best total; see `score`."""
     shares, rate, unit = plan[1], plan[3][RATE], plan[3][UNIT]
-    counts, k = np.empty(shares.size), shares.size - 1
+    off, k = np.empty(shares.size), shares.size - 1
+    nearest = np.rint(n / unit)
+    excess = (n - nearest * unit) - _rest_of_product(nearest, unit, nearest * unit)
     for j in range(k + 1):
-        counts[j] = (below[j] if j < k else n) - (below[j - 1] if j > 0 else 0.0)
-    firsts, used, best = np.zeros(k + 3), 1, math.inf
+        count = (below[j] if j < k else n) - (below[j - 1] if j > 0 else 0.0)
+        product = n * shares[j]
+        off[j] = (count - product) - (_rest_of_product(n, shares[j], product) + n * rests[j])
+    firsts, used, best = np.full(k + 3, -nearest), 1, math.inf
     for j in range(k + 1):
         if shares[j] > 0.0:
-            best = min(best, _score(counts, shares, counts[j] / shares[j]))
-            firsts[used] = math.ceil(counts[j] / shares[j] / unit)
+            best = min(best, _score(off, shares, off[j] / shares[j]))
+            firsts[used] = max(math.ceil((off[j] / shares[j] + excess) / unit), -nearest)
             used += 1
     firsts[:used].sort()
     whole = 0.0  # sum over the grid, in units of the best score
@@ -76,13 +84,18 @@ def _log_kept(plan: Any, below: Any, n: float) -> float:
         number = firsts[m + 1] - firsts[m] if m + 1 < used else math.inf
         if number == 0.0:
             continue
-        ahead = -rate * (_score(counts, shares, firsts[m] * unit) - best)
-        step = -rate * (_score(counts, shares, (firsts[m] + 1.0) * unit) - best) - ahead if number > 1.0 else 0.0
-        if abs(step) * min(number, 1e300) < 1e-13:
-            whole += number * math.exp(ahead)
+        largest, inward = firsts[m], 1.0
+        most = _score(off, shares, largest * unit - excess) - best
+        if number < math.inf:
+            other = _score(off, shares, (firsts[m + 1] - 1.0) * unit - excess) - best
+            if other < most:
+                largest, inward, most = firsts[m + 1] - 1.0, -1.0, other
+        step = _score(off, shares, (largest + inward) * unit - excess) - best - most if number > 1.0 else 0.0
+        fall = rate * max(step, 0.0)
+        if fall * min(number, 1e300) < 1e-13:
+            whole += number * math.exp(-rate * most)
         else:
-            start = ahead + (number - 1.0) * step if step > 0.0 else ahead
-            whole += math.exp(start) * math.expm1(-abs(step) * number) / math.expm1(-abs(step))
+            whole += math.exp(-rate * most) * math.expm1(-fall * number) / math.expm1(-fall)
     return -0.5 * rate * unit - math.log(whole)
 
 
@@ -182,20 +195,20 @@ def _reach(plan: Any, column: Any, n: float) -> Any:
 
 
 _READ, _TABLE = given(float64, 1), given(float64, 2)
-_SIGNATURE = int64(_READ, _READ, _READ, _READ, _READ, _TABLE, _READ, _TABLE, _TABLE, float64[::1])
+_SIGNATURE = int64(_READ, _READ, _READ, _READ, _READ, _READ, _TABLE, _READ, _TABLE, _TABLE, float64[::1])
 
 
 @kept(_SIGNATURE)
 def walk_joint(sources: int) -> Any:
     def run(
-        x: Any, ranks: Any, cuts: Any, levels: Any, shares: Any, tilts: Any, settings: Any, parts: Any,
+        x: Any, ranks: Any, cuts: Any, levels: Any, shares: Any, rests: Any, tilts: Any, settings: Any, parts: Any,
         uniforms: Any, out: Any,
     ) -> int:  # fmt: skip
         """Put outputs and the total (k + 1,) into `out`; the number of tries used, 0 if all failed, LEAVE.
 
         x: (d,) sorted places. ranks: (d + 1,) weight of the records before each and of all, or empty for 0..d. cuts,
-        levels, shares, tilts: see `JointPlan`. settings: (7,). parts: (rows, 4), see `pq.private.fast.laws`. uniforms:
-        (tries, HEAD + 3 k).
+        levels, shares, rests of shares, tilts: see `JointPlan`. settings: (7,). parts: (rows, 4), see
+        `pq.private.fast.laws`. uniforms: (tries, HEAD + 3 k).
         """
         sources  # noqa: B018 (see pq.core.machine.keep)
         plan, column = (levels, shares, tilts, settings), (x, ranks, cuts, parts)
@@ -228,7 +241,7 @@ def walk_joint(sources: int) -> Any:
             sum_forward(plan, cells, chain, total, n, reach)
             if not draw_backward(plan, column, cells, chain, total, n, reach, u, out[:k], below):
                 return LEAVE
-            if settings[KIND] != BEST or math.log(u[KEEP_BEST]) < _log_kept(plan, below, n):
+            if settings[KIND] != BEST or math.log(u[KEEP_BEST]) < _log_kept(plan, rests, below, n):
                 out[k] = total
                 return one + 1
         return 0
@@ -253,6 +266,7 @@ def draw_joint_fast(
             plan.cuts,
             plan.levels,
             plan.shares,
+            plan.share_rests,
             plan.log_tilts,
             np.array(numbers),
             tables,

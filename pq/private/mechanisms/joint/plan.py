@@ -141,6 +141,12 @@ class JointPlan:
         return np.array([float(b - a) for a, b in pairwise(ends)])
 
     @cached_property
+    def share_rests(self) -> Array:
+        """(k + 1,) what the shares lack as floats."""
+        ends = (Fraction(0), *self.quantiles, Fraction(1))
+        return np.array([float(b - a - Fraction(float(b - a))) for a, b in pairwise(ends)])
+
+    @cached_property
     def total_unit(self) -> float:
         """`total_step` as a number."""
         return float(self.total_step)

@@ -2,6 +2,10 @@
 
 S(nu) = sum_j |n_j - nu p_j| is convex and piecewise linear in nu, with corners at n_j / p_j and slopes from -1 to 1. So
 its minimum is at a corner, and sums of exp(-rate S) over a grid of totals are geometric series between corners.
+
+Counts may be near 2^53, and records next to each other must still be told apart. So a total is counted from the number
+n of all records: with nu = n + mu and the deviations d_j = n_j - n p_j, S = sum_j |d_j - mu p_j|, in which all numbers
+are small where the score is. The deviations come from products in two parts, and have all their digits.
 """
 
 from __future__ import annotations
@@ -11,14 +15,27 @@ from typing import Any
 
 import numpy as np
 
-from pq.core.scores import log_sum
+from pq.core.scores import log_sum, rest_of_product
 from pq.private.columns.door import Array
 from pq.private.mechanisms.joint.plan import JointPlan
 
 
 def score_at(plan: JointPlan, counts: Array, total: Any) -> Any:
-    """Sum of the distances of counts (..., k + 1) from the shares of a total (...)."""
+    """Sum of the distances of counts (..., k + 1) from the shares of a total (...), which are floats whatever the
+    records."""
     return np.sum(np.abs(counts - np.asarray(total)[..., None] * plan.shares), axis=-1)
+
+
+def deviations(plan: JointPlan, counts: Array) -> Array:
+    """Counts (..., k + 1) less their shares of all records."""
+    n = np.sum(counts, axis=-1, keepdims=True)
+    product = n * plan.shares
+    return np.asarray((counts - product) - (rest_of_product(n, plan.shares, product) + n * plan.share_rests))
+
+
+def score_beside(plan: JointPlan, deviation: Array, further: Any) -> Any:
+    """Score of a total that is `further` (...) than the number of records, of deviations (..., k + 1)."""
+    return np.sum(np.abs(deviation - np.asarray(further)[..., None] * plan.shares), axis=-1)
 
 
 def best_score(plan: JointPlan, counts: Array) -> Array:
@@ -29,32 +46,36 @@ def best_score(plan: JointPlan, counts: Array) -> Array:
     >>> float(best_score(plan, np.array([4.0, 6.0])))  # |4 - 10 / 4| / 0.75
     2.0
     """
-    some = np.flatnonzero(plan.shares > 0.0)
-    return np.min([score_at(plan, counts, counts[..., j] / plan.shares[j]) for j in some], axis=0)
+    some, deviation = np.flatnonzero(plan.shares > 0.0), deviations(plan, counts)
+    return np.min([score_beside(plan, deviation, deviation[..., j] / plan.shares[j]) for j in some], axis=0)
 
 
 def log_score_sum(plan: JointPlan, counts: Array) -> float:
     """log of the sum of exp(-rate S(nu)) over the public grid of totals, for counts (k + 1,)."""
-    unit, rate = plan.total_unit, plan.rate
-    some = plan.shares > 0.0
-    corners = np.unique(counts[some] / plan.shares[some])
-    firsts = np.unique(np.concatenate([[0.0], np.ceil(corners / unit)]))  # numbers of the first totals of the pieces
+    unit, rate, n = plan.total_unit, plan.rate, float(np.sum(counts))
+    nearest = np.rint(n / unit)  # totals are numbered from this one on
+    off = (n - nearest * unit) - rest_of_product(nearest, unit, nearest * unit)
+    some, deviation = plan.shares > 0.0, deviations(plan, counts)
+    corners = np.unique(deviation[some] / plan.shares[some])
+    firsts = np.unique(np.concatenate([[0.0 - nearest], np.ceil((corners + off) / unit)]))  # of the pieces
+    firsts = firsts[firsts >= -nearest]
+
+    def at(number: float) -> float:
+        return float(score_beside(plan, deviation, number * unit - off))
+
     terms = []
     for first, following in zip(firsts, [*firsts[1:], math.inf], strict=True):
-        last = following - 1.0
-        if last == first:
-            terms.append(-rate * float(score_at(plan, counts, first * unit)))
-            continue
-        ahead = float(score_at(plan, counts, first * unit))
-        step = float(score_at(plan, counts, (first + 1.0) * unit)) - ahead if last > first else 0.0
-        terms.append(_log_series(-rate * ahead, -rate * step, last - first + 1.0))
+        number = following - first
+        largest, inward = first, 1.0
+        if number < math.inf and at(following - 1.0) < at(first):
+            largest, inward = following - 1.0, -1.0
+        step = at(largest + inward) - at(largest) if number > 1.0 else 0.0
+        terms.append(_log_series(-rate * at(largest), -rate * max(step, 0.0), number))
     return log_sum(np.array(terms))
 
 
 def _log_series(log_first: float, log_ratio: float, number: float) -> float:
-    """log of a geometric series; of infinitely many terms if the ratio is below one."""
-    if abs(log_ratio) * min(number, 1e300) < 1e-13:
+    """log of a geometric series from its largest term down; of infinitely many terms if the ratio is below one."""
+    if -log_ratio * min(number, 1e300) < 1e-13:
         return log_first + math.log(number)
-    if log_ratio > 0.0:  # from the largest term down
-        log_first, log_ratio = log_first + (number - 1.0) * log_ratio, -log_ratio
     return log_first + math.log(math.expm1(log_ratio * number) / math.expm1(log_ratio))

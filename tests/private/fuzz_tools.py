@@ -1,0 +1,102 @@
+"""Questions of the fuzzer about what lies around a release: ledgers, sessions, files, looks at a column."""
+
+from __future__ import annotations
+
+import bz2
+import copy
+import gzip
+import lzma
+import pickle
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+import pq
+from pq.core.budget.ledger import BudgetExceededError
+from pq.core.kind import NUMBER, Date, Duration, Timestamp
+from pq.private.columns.files import INVALID, TextFormat
+from pq.private.columns.text import CellRule, TextColumn
+from pq.sequential import DPLearned, Predictor, PubPrev, PubProx, Session
+
+QUANTILES = [0.25, 0.5, 0.75]
+CELLS = ['"', '"1,2"', "", "x\x00", "1_0", "é", "1,2,3", "66,000.00", "$4", "٣", "1e999", "-inf", "nan", "2020-01-01",
+         '"two\nlines"', "\r", " 7 ", "0x10", "+-3", "1e-400", "\ufeff5", '""', "1;2", "1.000,5"]  # fmt: skip
+PACK = {"none": bytes, "gzip": gzip.compress, "bz2": bz2.compress, "xz": lzma.compress}
+
+
+def some_predictor(steps: int, rng: np.random.Generator) -> Predictor:
+    start: dict[str, Any] = {"loc": [-1.0, 0.0, 1.0], "scale": 1.0}
+    learns = {"resolution": 0.1, "dimension": 1}
+    return [
+        lambda: PubPrev(QUANTILES, **start),
+        lambda: PubProx(QUANTILES, **start, **learns),
+        lambda: DPLearned(QUANTILES, steps=steps, epsilon=0.25, delta=1e-6, rng=rng, **start, **learns),
+    ][rng.integers(3)]()
+
+
+def check_session(columns: list[Any], rng: np.random.Generator) -> None:
+    """A copy and a pickle go on from each day, and neither moves the original; a ledger pays for all."""
+    ledger = pq.Ledger(100, delta=0.5) if rng.random() < 0.5 else None  # one in memory is not pickled
+    ways = [copy.copy, copy.deepcopy, *([lambda s: pickle.loads(pickle.dumps(s))] if ledger is None else [])]
+    one = Session(some_predictor(len(columns) + 2, rng), QUANTILES, epsilon=1, ledger=ledger)
+    for x in columns:
+        other = ways[rng.integers(len(ways))](one)
+        before = one.predictor.priors([0.5]), one.count
+        assert np.isfinite(other.step([0.5], x).values).all()
+        assert (one.predictor.priors([0.5]), one.count) == before, "a copy moves the original"
+        values = one.step([0.5], x).values
+        assert np.isfinite(values).all() and (np.diff(values) >= 0.0).all()
+    assert one.guarantee.epsilon == 1.0
+
+
+def check_ledger(x: Any, rng: np.random.Generator) -> None:
+    """What is released is charged, exactly, and never more than there is."""
+    total = Fraction(int(rng.integers(1, 30)), 10)
+    ledger, spent = pq.Ledger(total), Fraction(0)
+    for _ in range(6):
+        epsilon = [Fraction(1, 3), 0.1, 1, 1e-9, Fraction(7, 10)][rng.integers(5)]
+        exact = Fraction(str(epsilon))
+        mechanism = str(rng.choice(["auto", "tree", "joint", "cells"]))
+        try:
+            pq.release(x, [0.5], epsilon=epsilon, priors=pq.Cauchy(0, 1), ledger=ledger, mechanism=mechanism, rng=rng)
+            spent += exact
+        except BudgetExceededError:
+            assert spent + exact > total, "refused what there is"
+        assert ledger.spent == spent <= total, "charges"
+
+
+def check_file(x: np.ndarray[Any, Any], rng: np.random.Generator) -> None:
+    """Bytes of all sorts: read, or refused whole with one fixed sentence; line by line never refused."""
+    cells = [str(v) for v in x.tolist()] + CELLS
+    rng.shuffle(cells)
+    by_line, compression = bool(rng.random() < 0.5), str(rng.choice(list(PACK)))
+    separator = str(rng.choice([",", ";", "\t", "|"]))
+    encoding = str(rng.choice(["utf-8", "latin-1", "utf-16", "cp1252"]))
+    shown = cells if by_line or rng.random() < 0.5 else [str(v) for v in x.tolist()]
+    content = ("value\n" + "\n".join(shown)).encode(encoding, errors="replace")
+    if rng.random() < 0.2 and not by_line:
+        content = rng.bytes(int(rng.integers(60)))
+    packed = PACK[compression](content)
+    if rng.random() < 0.1 and not by_line:
+        packed = packed[: int(rng.integers(len(packed) + 1))]
+    form = TextFormat(separator=separator, encoding=encoding, compression=compression, by_line=by_line)
+    try:
+        read = form.column(packed, "value")
+    except ValueError as error:
+        said = str(error)
+        if by_line or not (said == INVALID or said.startswith("column: the header row has no column")):
+            raise
+        return
+    kind = [NUMBER, Date(), Timestamp(), Duration()][rng.integers(4)]
+    marks: Any = [{}, {"thousands": ","}, {"decimal": ",", "thousands": "."}][rng.integers(3)]
+    column = TextColumn(read, CellRule(kind, **marks))
+    check_inspection(column, len(read))
+    values = pq.release(column, [0.5], epsilon=1, priors=pq.Cauchy(0, 1), mechanism="tree", rng=rng).values
+    assert values.shape == (1,)
+
+
+def check_inspection(x: Any, most: int) -> None:
+    found = pq.inspect(x)
+    assert 0 <= found.unread <= most and set(found.to_dict()) == {"private", "kind", "unit", "rule", "unread"}
+    assert str(found.unread) in str(found)
