@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 Array = npt.NDArray[np.float64]
 
-BLUE, ORANGE, GREEN, RED, PURPLE, GREY = "#0072B2", "#D55E00", "#009E73", "#AA3377", "#56B4E9", "0.45"
+BLUE, ORANGE, GREEN, RED, PURPLE, GREY = "#0072B2", "#D55E00", "#009E73", "#994F88", "#56B4E9", "0.35"
 COLOURS = (BLUE, ORANGE, GREEN, RED, PURPLE, GREY)
 # A prior, a learner or an algorithm has one colour in all pictures. Those that share one are never in one picture;
 # dashes tell variants of one method apart.
@@ -128,8 +128,8 @@ def gap_against_m(
     order of the legend. Returns (3, number of m) arrays of m, mean and standard error by method and epsilon.
     """
     drawn = {}
-    for method, label in labels.items():
-        colour = METHOD_COLOURS.get(method, RED)
+    for place, (method, label) in enumerate(labels.items()):
+        colour = METHOD_COLOURS.get(method, COLOURS[place % len(COLOURS)])
         for epsilon in sorted({float(row["epsilon"]) for row in summary}, reverse=True):
             rows = [row for row in summary if row["method"] == method and row["epsilon"] == epsilon]
             rows.sort(key=lambda row: row["m"])

@@ -67,6 +67,8 @@ def draw(figure: Figure, job: Job, means: pl.DataFrame) -> str:
         for ax, (title, value, part) in zip(canvas.subplots(1, len(panels), squeeze=False)[0], panels, strict=True):
             ax.set_title(f"{job.label}{title}")
             _curves(ax, figure.along, value, part)
+        handles, labels = canvas.axes[0].get_legend_handles_labels()
+        canvas.legend(handles, labels, loc="outside lower center", ncols=min(4, len(labels)), fontsize=8)
         picture = io.BytesIO()
         canvas.savefig(picture, format="png")
     data = base64.b64encode(picture.getvalue()).decode()
@@ -101,7 +103,6 @@ def _curves(ax: Any, along: str, value: str, means: pl.DataFrame) -> None:
     name, scale = AXES[along]
     ax.set(xlabel=name, ylabel="maximum gap (records)", xscale=scale)
     ax.set_ylim(bottom=0)
-    ax.legend(fontsize=7)
 
 
 def table(frame: pl.DataFrame) -> str:
@@ -123,9 +124,31 @@ def facts(pairs: Mapping[str, Any]) -> str:
     return "<table>" + "\n".join(rows) + "</table>"
 
 
+VARIANTS = {
+    "paper": "as in the paper: its calibration, and outputs that are real numbers",
+    "sharp": "the sharp calibration, which is as private with less noise",
+    "grid": "the sharp calibration, and outputs on the grid of the data",
+    "level": "the sharp calibration on one level, without a tree: each quantile is looked for among all records",
+}
+
+
+def story(figure: Figure, tables: Sequence[pl.DataFrame]) -> list[str]:
+    """What the paper says of its figure, what became of that in the full experiments, and what the panels are."""
+    from proofs_checks.engine.claims import load_rows
+
+    row = load_rows()[f"fig:{figure.label}"]
+    out = [f"<p><b>The paper says:</b> {html.escape(row['paper'])}</p>"]
+    found = "; ".join(row[key] for key in ("corrected", "note") if row.get(key))
+    out.append(f"<p><b>Verdict of the full experiments:</b> {row['verdict']}. {html.escape(found)}</p>")
+    panels = {str(name) for means in tables if "variant" in means.columns for name in means["variant"].unique()}
+    known = [f"{name}: {VARIANTS[name]}" for name in VARIANTS if name in panels]
+    return [*out, *([f"<p>Panels: {'; '.join(known)}.</p>"] if known else [])]
+
+
 def section(figure: Figure, parts: Sequence[tuple[Job, pl.DataFrame]], skipped: Sequence[tuple[Job, str]]) -> str:
     """A figure: its pictures, its tables, and what of it was left out for lack of data."""
     out = [f'<h2 id="{figure.label}">{html.escape(figure.title)} <small><code>fig:{figure.label}</code></small></h2>']
+    out += story(figure, [means for _, means in parts])
     for job, reason in skipped:
         out.append(f"<p><b>{html.escape(job.label)}</b> was left out: {html.escape(reason)}</p>")
     for job, means in parts:

@@ -101,3 +101,7 @@ def graph(course: Sequence[Lesson]) -> str:
         '<path d="M0,0 L8,4 L0,8 z" fill="currentColor"/></marker></defs>'
     )
     return head + "".join(parts) + "</svg>"
+
+
+if __name__ == "__main__":
+    print(readme_table(lessons(Path("notebooks"))))

@@ -11,8 +11,8 @@ NOT_YET = "not yet"
 def grade(answer: Any, right: Callable[[Any], Any], hints: Mapping[str, Callable[[Any], Any]] | None = None) -> None:
     """Print whether an answer is right, and what is wrong where a hint knows it; never raises.
 
-    answer: None as long as there is none. right: a test of an answer. hints: what to say, by tests of wrong answers that
-    people give; the first that fits is said.
+    answer: None as long as there is none. right: a test of an answer. hints: what to say, by tests of wrong answers
+    that people give; the first that fits is said.
 
     >>> grade(None, lambda a: a == 4)
     not answered yet
