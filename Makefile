@@ -67,8 +67,8 @@ test: ## everything that CI runs: lint, types, tests, doctests, proof checks, no
 	@$(MAKE) --no-print-directory types
 	@$(MAKE) --no-print-directory unit
 	$(BIN)/python -m pytest -n $(WORKERS) proofs_checks
-	@$(MAKE) --no-print-directory nbval
 	@$(MAKE) --no-print-directory sweep
+	@$(MAKE) --no-print-directory nbval
 
 test-long: $(READY) ## hours: thorough properties, killed ledgers, a million odd inputs, pages under shaking
 	HYPOTHESIS_PROFILE=thorough PQ_LONG=1 PQ_DIGITS=all $(BIN)/python -m pytest -n $(WORKERS) tests pq pqlab proofs_checks
