@@ -164,8 +164,8 @@ def test_a_phone_shows_all_without_scrolling_sideways(name: str, page: Page, sit
 def test_the_keyboard_reaches_the_cards(page: Page, site: Path) -> None:
     page.open(site / "index.html")
     reached = [page.tab() for _ in range(60)]
-    cards = [one for one in reached if one["href"] == "analysts.html" and "column" in one["text"]]
-    assert cards and cards[0]["outline"]
+    links = [one for one in reached if one["href"] == "analysts.html"]  # in the margin, on the card, as the next page
+    assert len(links) >= 3 and all(one["outline"] for one in links)
 
 
 ACCESSIBLE = ["index", "analysts", "lecturers", "claims", "quiz", "glossary", "pages/00_tour", "pages/09_privacy"]
