@@ -269,3 +269,11 @@ def test_a_staged_page_says_its_statements_in_boxes() -> None:
     assert ":::{prf:lemma} A.1: Gap" in text and "Gap ≤ x\\_1" in text
     assert 'href="../api.html#pq.bounds.lem_quantile"' in text and 'href="../claims.html#lem-quantile"' in text
     assert "[01](01_one.ipynb)" in text and "$a_{`lem:quantile`}$" in text
+
+
+def test_the_instructors_site_folds_solutions() -> None:
+    staging = stage.Staging(PAGES, {}, {}, [])
+    page = staging.page(PAGES["09_privacy"], "09_privacy", "instructor")
+    text = "\n".join(cell.source for cell in page.cells if cell.cell_type == "markdown")
+    assert text.count(":::{solution}") >= 2 and text.count(":class: dropdown") == text.count(":::{solution}")
+    assert any("hide-cell" in notebook.tags(cell) for cell in notebook.code_cells(page))
