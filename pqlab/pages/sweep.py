@@ -175,6 +175,8 @@ def main(names: tuple[str, ...], folder: Path, smoke: bool, workers: int) -> Non
         for run, trouble, seconds in pool.imap(_timed, planned):
             failed += bool(trouble)
             click.echo(f"{'FAILS' if trouble else 'runs'} ({seconds:.1f} s) {run}" + f"\n    {trouble}" * bool(trouble))
+        pool.close()
+        pool.join()
     click.echo(f"{len(planned) - failed} of {len(planned)} runs went through")
     if failed:
         raise SystemExit(1)
