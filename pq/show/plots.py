@@ -87,7 +87,8 @@ def picture(fig: Any, description: str) -> str:
     text = drawn.getvalue()
     text = re.sub(r"<metadata>.*?</metadata>\s*", "", text[text.index("<svg") :], flags=re.DOTALL)
     text = re.sub(r'((?:\bid="|href="#|url\(#))', rf"\g<1>{name}-", text)
-    text = re.sub(r"(\d\.\d{2})\d+", r"\1", text)  # hundredths of a point are enough
+    # Hundredths of a point are enough for a path; the scales of glyphs have digits that count.
+    text = re.sub(r'\bd="[^"]*"', lambda path: re.sub(r"(\.\d\d)\d+", r"\1", path[0]), text)
     words = escape(description)
     return text.replace("<svg ", f'<svg role="img" aria-label="{words}" ', 1).replace(
         ">", f">\n <title>{words}</title>", 1

@@ -1,4 +1,4 @@
-"""Curves that a slider changes, computed beforehand: they move in JupyterLab and in the book, where nothing computes."""
+"""Curves that a slider changes, computed beforehand: they move in JupyterLab, and in the book without a server."""
 
 from __future__ import annotations
 

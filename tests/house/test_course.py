@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import io
+import json
 import re
 import tomllib
 from contextlib import redirect_stdout
@@ -11,16 +12,18 @@ from pathlib import Path
 from typing import Any
 
 import nbformat
+import numpy as np
 import pytest
 from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 from test_notebooks import TOY
 
-from pqlab.pages import build, course, notebook, ranges, stage, sweep
+from pqlab.pages import book, build, course, notebook, ranges, stage, sweep
 from pqlab.pages.book import ROOT, quizzes, title_of
 from pqlab.pages.exercise import grade
 from pqlab.pages.observe import observe
+from pqlab.pages.slider import slider_html
 
 FOLDER = ROOT / "notebooks"
 LESSONS = course.lessons(FOLDER)
@@ -247,8 +250,6 @@ def test_the_instructors_answers_are_right() -> None:
 
 
 def test_each_question_of_a_quiz_has_one_right_answer() -> None:
-    import json
-
     questions = json.loads((ROOT / "book" / "quizzes.json").read_text(encoding="utf-8"))
     assert {*questions} <= {*PAGES} and len(questions) >= 10
     for one in (one for found in questions.values() for one in found):
@@ -277,3 +278,34 @@ def test_the_instructors_site_folds_solutions() -> None:
     text = "\n".join(cell.source for cell in page.cells if cell.cell_type == "markdown")
     assert text.count(":::{solution}") >= 2 and text.count(":class: dropdown") == text.count(":::{solution}")
     assert any("hide-cell" in notebook.tags(cell) for cell in notebook.code_cells(page))
+
+
+def test_the_notebooks_of_a_class_have_quizzes_and_no_solutions(tmp_path: Path) -> None:
+    answer = CliRunner().invoke(book.main, ["notebooks", str(tmp_path)])
+    assert answer.exit_code == 0, answer.output
+    made = {path.stem: notebook.load(path) for path in tmp_path.glob("*.ipynb")}
+    assert made.keys() == PAGES.keys()
+    for page in made.values():
+        assert not any("solution" in notebook.tags(cell) for cell in page.cells)
+    quiz = made["16_privacy_in_practice"].cells[-1].source
+    assert quiz.startswith("from jupyterquiz import display_quiz")
+    space: dict[str, Any] = {}
+    said(exec, quiz, space)
+    assert "display_quiz" in space
+
+
+def test_a_slider_holds_every_frame_and_is_the_same_text_twice() -> None:
+    def made() -> str:
+        heights = {"one": np.outer([1, 2, 3], [1, 0, 2]), "two": np.ones((3, 3))}
+        words = {"of": "size", "along": "place", "height": "height", "description": "It <moves>"}
+        return slider_html([0.1, 0.2, 0.3], np.array([0.0, 1.0, 3.0]), heights, **words)
+
+    text = made()
+    assert text == made()
+    assert 'max="2" value="1"' in text and "<output>size = 0.2</output>" in text
+    frames = json.loads(re.findall(r"frames = (\[.*\]);", text)[0])
+    assert [frame[0] for frame in frames] == ["size = 0.1", "size = 0.2", "size = 0.3"]
+    assert all(f'd="{curve}"' in text for curve in frames[1][1])
+    heights = [[int(point.split(",")[1]) for point in frame[1][0][1:].split()] for frame in frames]
+    assert heights[0][1] == heights[2][1] > heights[0][0] > heights[2][0]  # zero stays; higher is further up
+    assert "It &lt;moves&gt;" in text and "<moves>" not in text

@@ -140,6 +140,7 @@ def test_a_picture_is_the_same_text_twice_and_says_what_it_shows() -> None:
     assert root.get("aria-label") == root[0].text == 'A line that "rises" & ends' and root.get("role") == "img"
     identifiers = re.findall(r'\bid="([^"]+)"', text)
     assert len({*identifiers}) == len(identifiers)
+    assert "scale(0.015625)" in text  # of glyphs: with fewer digits letters shrink and stand apart
     assert not {*identifiers} & {*re.findall(r'\bid="([^"]+)"', made("Another"))}
     assert {*re.findall(r'href="#([^"]+)"', text)} <= {*identifiers}
     assert {*re.findall(r"url\(#([^)]+)\)", text)} <= {*identifiers}
