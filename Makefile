@@ -86,7 +86,7 @@ types: $(READY) ## mypy on the package
 	$(BIN)/mypy
 
 unit: $(READY) ## tests of the software and the doctests
-	$(BIN)/python -m pytest -n $(WORKERS) tests pq pqlab
+	$(BIN)/python -m pytest -n $(WORKERS) tests pq pqlab --dist loadgroup
 
 checks: $(READY) ## check the paper's statements one by one and print a report
 	$(BIN)/python -m proofs_checks
