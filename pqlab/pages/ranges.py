@@ -2,7 +2,7 @@
 
 A page's `validate` cell declares a range for each parameter:
 
-    accept(globals(), n=whole(20, 500), epsilon=between(0.01, 10), levels=increasing(0, 1))
+    accept(globals(), n=whole(20, 500), epsilon=real_number(0.01, 10), levels=increasing(0, 1))
 
 `accept` refuses a name that is not declared too, so that a run that sets one by a spelling of its own (papermill takes
 any) does not go on with the default.
@@ -56,10 +56,10 @@ def whole(low: int, high: int, *, sized: bool = False, optional: bool = False) -
     )
 
 
-def between(low: float, high: float) -> Range:
+def real_number(low: float, high: float) -> Range:
     """Numbers from low to high.
 
-    >>> between(0.1, 2).allows(1), between(0.1, 2).allows(float("nan")), between(0.1, 2).allows("1")
+    >>> real_number(0.1, 2).allows(1), real_number(0.1, 2).allows(float("nan")), real_number(0.1, 2).allows("1")
     (True, False, False)
     """
     return Range(f"a number from {low:g} to {high:g}", lambda value: _is_number(value, low, high), (low, high))
@@ -126,8 +126,8 @@ def accept(namespace: Mapping[str, Any], /, **ranges: Range) -> None:
     Raises:
         ValueError: a value lies outside its range, or a name is not declared; says which, and what was perhaps meant.
 
-    >>> accept({"epsilon": 1.0}, epsilon=between(0.01, 10))
-    >>> accept({"epsilon": 1.0, "epsilom": 2.0}, epsilon=between(0.01, 10))
+    >>> accept({"epsilon": 1.0}, epsilon=real_number(0.01, 10))
+    >>> accept({"epsilon": 1.0, "epsilom": 2.0}, epsilon=real_number(0.01, 10))
     Traceback (most recent call last):
         ...
     ValueError: no parameter is named 'epsilom' (did you mean 'epsilon'?); the page has: epsilon
@@ -173,7 +173,7 @@ def _is_number(value: Any, low: float, high: float) -> bool:
 
 _MAKERS: dict[str, Callable[..., Range]] = {
     "whole": whole,
-    "between": between,
+    "real_number": real_number,
     "increasing": increasing,
     "several": several,
     "one_of": one_of,

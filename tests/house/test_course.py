@@ -30,7 +30,8 @@ LESSONS = course.lessons(FOLDER)
 PAGES = {one.name: notebook.load(FOLDER / f"{one.name}.md") for one in LESSONS}
 MOST_OPEN_LINES = 250
 ACCEPTING = TOY.replace(
-    "assert scale > 0", "from pqlab.pages.ranges import accept, between\n\naccept(globals(), scale=between(0.5, 4))"
+    "assert scale > 0",
+    "from pqlab.pages.ranges import accept, real_number\n\naccept(globals(), scale=real_number(0.5, 4))",
 )
 
 
@@ -138,7 +139,13 @@ ANYTHING = st.none() | st.booleans() | st.integers() | st.floats() | st.text() |
 
 @given(ANYTHING)
 def test_ranges_judge_whatever_they_are_given(value: Any) -> None:
-    made = (ranges.whole(1, 5), ranges.between(0.1, 2), ranges.increasing(0, 1), ranges.one_of("a", 1), ranges.text())
+    made = (
+        ranges.whole(1, 5),
+        ranges.real_number(0.1, 2),
+        ranges.increasing(0, 1),
+        ranges.one_of("a", 1),
+        ranges.text(),
+    )
     verdicts = [one.allows(value) for one in made]
     assert verdicts[0] == (type(value) is int and 1 <= value <= 5)
     assert verdicts[1] == (type(value) in (int, float) and 0.1 <= value <= 2)
