@@ -6,6 +6,9 @@ WORKERS ?= 2
 MAIN_NOTEBOOK ?= notebooks/03_many_quantiles.md
 # Names of notebooks for `make notebooks`, none for all: make notebooks NOTEBOOKS="00_tour 03_many_quantiles"
 NOTEBOOKS ?=
+# Of the book: student has exercises, instructor their solutions too
+EDITION ?= student
+PORT ?= 8000
 # make lock UPGRADE=--upgrade moves to the newest versions
 UPGRADE ?=
 
@@ -16,11 +19,11 @@ PEERS_READY := $(PEERS)/.pq-ready
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help system setup run test test-long lint types unit checks nbval notebooks digits lab bench bench-peers data-check format lock clean
+.PHONY: help system setup run test test-long lint types unit checks nbval notebooks digits sweep book serve-book lab bench bench-peers data-check format lock clean
 
 # Small matrices only: more threads would just fight over the cores with the test workers.
-lint types unit checks nbval notebooks digits test-long: export OMP_NUM_THREADS = 1
-lint types unit checks nbval notebooks digits test-long: export OPENBLAS_NUM_THREADS = 1
+lint types unit checks nbval notebooks digits sweep book test-long: export OMP_NUM_THREADS = 1
+lint types unit checks nbval notebooks digits sweep book test-long: export OPENBLAS_NUM_THREADS = 1
 
 # Kernels start without the user's IPython profile and show figures inline, whatever the shell says.
 nbval: export MPLBACKEND =
@@ -70,11 +73,13 @@ test: ## everything that CI runs: lint, types, tests, doctests, proof checks, no
 	@$(MAKE) --no-print-directory types
 	@$(MAKE) --no-print-directory unit
 	$(BIN)/python -m pytest -n $(WORKERS) proofs_checks
+	@$(MAKE) --no-print-directory sweep
 	@$(MAKE) --no-print-directory nbval
 
 test-long: $(READY) ## hours: thorough properties, killed ledgers, a million odd inputs, pages under shaking
 	HYPOTHESIS_PROFILE=thorough PQ_LONG=1 PQ_DIGITS=all $(BIN)/python -m pytest -n $(WORKERS) tests pq pqlab proofs_checks
 	PYTHONPATH=.:tests:tests/private $(BIN)/python tests/private/fuzz.py --count 1000000
+	$(BIN)/python -m pqlab.pages.sweep --workers $(WORKERS)
 	@$(MAKE) --no-print-directory digits
 
 lint: $(READY) ## ruff: rules and format; the rings; declared dependencies
@@ -87,7 +92,7 @@ types: $(READY) ## mypy on the package
 	$(BIN)/mypy
 
 unit: $(READY) ## tests of the software and the doctests
-	$(BIN)/python -m pytest -n $(WORKERS) tests pq pqlab
+	$(BIN)/python -m pytest -n $(WORKERS) tests pq pqlab --dist loadgroup
 
 checks: $(READY) ## check the paper's statements one by one and print a report
 	$(BIN)/python -m proofs_checks
@@ -102,8 +107,18 @@ notebooks: $(READY) ## execute the notebooks anew from their sources and store t
 digits: $(READY) ## run every page with last bits moved and under lesser instruction sets
 	$(BIN)/python -m pqlab.pages.digits --seed 1 --seed 2 --seed 3 --lesser
 
+sweep: $(READY) ## run pages at corners of what they accept, the smallest of those runs; all of them: test-long
+	$(BIN)/python -m pqlab.pages.sweep --smoke --workers $(WORKERS)
+
+book: $(READY) ## build the book into build/book from the committed pages, nothing is run; EDITION=instructor adds solutions
+	$(BIN)/python -m pqlab.pages.book build --edition $(EDITION)
+
+serve-book: ## show the book that was built, to this machine only
+	@test -f build/book/index.html || $(MAKE) --no-print-directory book
+	$(BIN)/python -m pqlab.pages.book serve --port $(PORT)
+
 lab: $(READY) ## open the notebooks in JupyterLab
-	$(BIN)/jupyter lab notebooks
+	$(BIN)/jupyter lab $(if $(filter 0,$(shell id -u)),--allow-root) notebooks
 
 bench: $(READY) ## time and memory of one release beside np.sort and np.quantile
 	$(BIN)/python -m benchmarks.one_release --save results/benchmarks/one_release.csv

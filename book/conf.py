@@ -28,7 +28,7 @@ html_css_files = ["pq.css"]
 html_js_files = ["pq.js"]
 html_show_sourcelink = False
 html_copy_source = False
-pygments_style = "default"
+pygments_style = "xcode"  # of enough contrast on tinted boxes too
 nb_execution_mode = "off"
 nb_merge_streams = True
 myst_enable_extensions = ["amsmath", "attrs_inline", "colon_fence", "deflist", "dollarmath"]
@@ -56,11 +56,13 @@ def describe_pictures(app: Any, tree: Any) -> None:
 
 
 def plain_docstrings(app: Any, what: str, name: str, thing: Any, options: Any, lines: list[str]) -> None:
-    """Docstrings say `name: meaning` on one line each, and Returns in the running text; keep the lines apart."""
-    text = "\n".join(lines)
-    text = re.sub(r"(?m)^(Raises|Returns|Guarantees):\s*$", r"\1:\n", text)
-    text = re.sub(r"(?m)(?<!\n)\n(\w[\w, *]*: )", r"\n\n\1", text).replace("*", r"\*").replace("|", r"\|")
-    lines[:] = text.split("\n")
+    """Docstrings say `name: meaning` in turn, over several lines: a paragraph for each, and doctests as they are."""
+    text = re.sub(r"(?m)\n(\w[\w, ]*: )", r"\n\n\1", "\n".join(lines))
+    parts = []
+    for part in re.split(r"\n\s*\n", text):
+        words = " ".join(line.strip() for line in part.splitlines())
+        parts.append(part if ">>>" in part else words.replace("*", r"\*").replace("|", r"\|"))
+    lines[:] = "\n\n".join(parts).split("\n")
 
 
 def setup(app: Any) -> None:

@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 Array = npt.NDArray[np.float64]
 
-BLUE, ORANGE, GREEN, RED, PURPLE, GREY = "#0072B2", "#D55E00", "#009E73", "#AA3377", "#56B4E9", "0.45"
+BLUE, ORANGE, GREEN, RED, PURPLE, GREY = "#0072B2", "#D55E00", "#009E73", "#994F88", "#56B4E9", "0.35"
 YELLOW = "#E69F00"
 COLOURS = (BLUE, ORANGE, GREEN, RED, PURPLE, GREY)
 # A prior, a learner or an algorithm has one colour in all pictures. Those that share one are never in one picture;
@@ -89,8 +89,8 @@ def picture(fig: Any, description: str) -> str:
     text = drawn.getvalue()
     text = re.sub(r"<metadata>.*?</metadata>\s*", "", text[text.index("<svg") :], flags=re.DOTALL)
     text = re.sub(r'((?:\bid="|href="#|url\(#))', rf"\g<1>{name}-", text)
-    # hundredths of a point are enough; but a letter is an outline in a fine unit, times a scale of some digits
-    text = re.sub(r"(?<!scale\()(\d\.\d{2})\d+", r"\1", text)
+    # Hundredths of a point are enough for a path; the scales of glyphs have digits that count.
+    text = re.sub(r'\bd="[^"]*"', lambda path: re.sub(r"(\.\d\d)\d+", r"\1", path[0]), text)
     words = escape(description)
     return text.replace("<svg ", f'<svg role="img" aria-label="{words}" ', 1).replace(
         ">", f">\n <title>{words}</title>", 1
@@ -131,8 +131,8 @@ def gap_against_m(
     order of the legend. Returns (3, number of m) arrays of m, mean and standard error by method and epsilon.
     """
     drawn = {}
-    for method, label in labels.items():
-        colour = METHOD_COLOURS.get(method, RED)
+    for place, (method, label) in enumerate(labels.items()):
+        colour = METHOD_COLOURS.get(method, COLOURS[place % len(COLOURS)])
         for epsilon in sorted({float(row["epsilon"]) for row in summary}, reverse=True):
             rows = [row for row in summary if row["method"] == method and row["epsilon"] == epsilon]
             rows.sort(key=lambda row: row["m"])

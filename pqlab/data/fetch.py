@@ -100,8 +100,9 @@ def fetch(remote: Remote) -> Path:
     known = _registry().get(remote.path)
     if os.environ.get("PQ_OFFLINE"):
         raise DataUnavailableError(
-            f"{remote.path} is not in the data folder and PQ_OFFLINE forbids to download it. Download {remote.address} "
-            f"and put it at {target}; the environment variable PQ_DATA sets the data folder"
+            f"{remote.path} is not in the data folder, and nothing is downloaded unless asked for (`pq reproduce` asks "
+            f"by --download, other programs unless PQ_OFFLINE is set). Download {remote.address} and put it at "
+            f"{target}; the environment variable PQ_DATA sets the data folder"
         )
     try:
         with _alone(target.with_name(target.name + ".lock")):

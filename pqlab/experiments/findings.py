@@ -35,6 +35,12 @@ PAIRS = {
     "dp": ("uniform", "cauchy", "half_cauchy", "prox"),
     "half_cauchy": ("uniform",),
 }
+PAPER_AND_QUICK = ("sequential", "sequential_quick")
+FOLDERS = {  # of the tables of each figure
+    "mplots": ("static",),
+    **dict.fromkeys(("pubpri-logepsplots", "mixplots"), ("public_private",)),
+    **dict.fromkeys(("timeplots", "online-logepsplots", "worldnews-logepsplots"), PAPER_AND_QUICK),
+}
 PLACES = {"m": "by number of quantiles", "epsilon": "by budget", "mixture": "by mixture", "day_block": "by first day"}
 
 
@@ -93,21 +99,19 @@ def curves(rows: pl.DataFrame, along: str, value: str = "max_gap") -> dict[str, 
 def tables() -> Iterator[tuple[Figure, Job, Path, pl.DataFrame]]:
     """The stored means of each data set of each figure, and the file of their picture, less its suffix."""
     for label, figure in FIGURES.items():
-        for job in figure.jobs:
-            folder, rows = _stored(label, job)
-            if rows.height:
-                yield figure, job, folder / f"{label}_{job.data}", rows
+        for folder in FOLDERS[label]:
+            for job in figure.jobs:
+                rows = _stored(RESULTS / folder, label, job)
+                if rows.height:
+                    yield figure, job, RESULTS / folder / f"{label}_{job.data}", rows
 
 
-def _stored(label: str, job: Job) -> tuple[Path, pl.DataFrame]:
-    if label.startswith(("mixplots", "pubpri")):
-        folder = RESULTS / "public_private"
-        rows = summarise(_public_rows(job.data), ["variant", "method", "epsilon", "mixture"], "max_gap")
-        return folder, pl.DataFrame(rows).rename(
-            {"mean": "max_gap", "error": "max_gap_error"}
-        ) if rows else pl.DataFrame()
-    folder = RESULTS / ("static" if label == "mplots" else "sequential")
-    return folder, pl.read_csv(folder / f"{label}.csv").filter(pl.col("data") == job.data)
+def _stored(folder: Path, label: str, job: Job) -> pl.DataFrame:
+    if folder.name != "public_private":
+        return pl.read_csv(folder / f"{label}.csv").filter(pl.col("data") == job.data)
+    rows = summarise(_public_rows(job.data), ["variant", "method", "epsilon", "mixture"], "max_gap")
+    means = pl.DataFrame(rows, schema_overrides={"mean": pl.Float64, "error": pl.Float64})
+    return means.rename({"mean": "max_gap", "error": "max_gap_error"}) if rows else means
 
 
 def _public_rows(source: str) -> list[Row]:
@@ -143,10 +147,11 @@ def text() -> str:
         "errors, *level* less."
     )
     lines, seen = [head], ""
-    for figure, job, _, means in tables():
-        if figure.label != seen:
-            lines.append(f"\n## {figure.title} (`fig:{figure.label}`): {PLACES[figure.along]}")
-        seen = figure.label
+    for figure, job, path, means in tables():
+        where = f"{path.parent.name}/{figure.label}"
+        if where != seen:
+            lines.append(f"\n## {figure.title} (`fig:{figure.label}`): {PLACES[figure.along]}, `{path.parent.name}`")
+        seen = where
         lines += sentences(figure, job, means)
     return "\n".join(lines) + "\n"
 

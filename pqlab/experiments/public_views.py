@@ -30,7 +30,7 @@ def fresh(name: str, *, trials: int, methods: Sequence[str], seed: int, **axes: 
 
     axes: epsilons and mixtures. The share is None where no table has these trials.
     """
-    rows = experiment.run(experiment.cells(name, trials=trials, methods=methods, **axes), seed=seed)
+    rows = experiment.run(experiment.cells(name, trials=trials, methods=methods, **axes), seed=seed, splits=trials)
     path = experiment.RESULTS / f"{name}.csv"
     kept = experiment.read_table(path) if seed == 0 and path.exists() else []
     known = {tuple(row[key] for key in KEYS): row["max_gap"] for row in kept}

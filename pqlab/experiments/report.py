@@ -136,9 +136,31 @@ def facts(pairs: Mapping[str, Any]) -> str:
     return "<table>" + "\n".join(rows) + "</table>"
 
 
+VARIANTS = {
+    "paper": "as in the paper: its calibration, and outputs that are real numbers",
+    "sharp": "the sharp calibration, which is as private with less noise",
+    "grid": "the sharp calibration, and outputs on the grid of the data",
+    "level": "the sharp calibration on one level, without a tree: each quantile is looked for among all records",
+}
+
+
+def story(figure: Figure, tables: Sequence[pl.DataFrame]) -> list[str]:
+    """What the paper says of its figure, what became of that in the full experiments, and what the panels are."""
+    from proofs_checks.engine.claims import load_rows
+
+    row = load_rows()[f"fig:{figure.label}"]
+    out = [f"<p><b>The paper says:</b> {html.escape(row['paper'])}</p>"]
+    found = "; ".join(row[key] for key in ("corrected", "note") if row.get(key))
+    out.append(f"<p><b>Verdict of the full experiments:</b> {row['verdict']}. {html.escape(found)}</p>")
+    panels = {str(name) for means in tables if "variant" in means.columns for name in means["variant"].unique()}
+    known = [f"{name}: {VARIANTS[name]}" for name in VARIANTS if name in panels]
+    return [*out, *([f"<p>Panels: {'; '.join(known)}.</p>"] if known else [])]
+
+
 def section(figure: Figure, parts: Sequence[tuple[Job, pl.DataFrame]], skipped: Sequence[tuple[Job, str]]) -> str:
     """A figure: its pictures, its tables, and what of it was left out for lack of data."""
     out = [f'<h2 id="{figure.label}">{html.escape(figure.title)} <small><code>fig:{figure.label}</code></small></h2>']
+    out += story(figure, [means for _, means in parts])
     for job, reason in skipped:
         out.append(f"<p><b>{html.escape(job.label)}</b> was left out: {html.escape(reason)}</p>")
     for job, means in parts:

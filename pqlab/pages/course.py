@@ -66,7 +66,7 @@ def levels(course: Sequence[Lesson]) -> dict[str, int]:
 
 
 def graph(course: Sequence[Lesson]) -> str:
-    """The dependencies of the pages as SVG: arrows from a page to those that need it, from left to right.
+    """The dependencies of the pages as SVG: arrows from a page down to those that need it.
 
     Each page is a link; needs that follow from others are not drawn.
     """
@@ -74,7 +74,7 @@ def graph(course: Sequence[Lesson]) -> str:
     rows: dict[int, list[str]] = {}
     for one in course:
         rows.setdefault(depth[one.name], []).append(one.name)
-    place = {n: (depth[n] * 150 + 10, rows[depth[n]].index(n) * 64 + 20 + 22 * (depth[n] % 2)) for n in depth}
+    place = {name: (rows[depth[name]].index(name) * 300 + 20, depth[name] * 64 + 10) for name in depth}
     before: dict[str, set[str]] = {}
     for one in course:
         before[one.name] = {*one.needs}.union(*(before[name] for name in one.needs))
@@ -83,21 +83,22 @@ def graph(course: Sequence[Lesson]) -> str:
         for name in one.needs:
             if not any(name in before[other] for other in one.needs):
                 (x, y), (u, v) = place[name], place[one.name]
-                bend = f"M{x + 112},{y + 15} C{x + 136},{y + 15} {u - 26},{v + 15} {u - 3},{v + 15}"
+                bend = f"M{x + 130},{y + 32} C{x + 130},{y + 52} {u + 130},{v - 20} {u + 130},{v - 3}"
                 parts.append(f'<path d="{bend}" fill="none" stroke="currentColor" marker-end="url(#arrow)"/>')
     for name, (x, y) in place.items():
-        number, _, words = name.partition("_")
-        label = words.replace("_", " ")
-        short = label if len(label) <= 15 else label[:14] + "…"
+        label = name.replace("_", " ")
         parts.append(
-            f'<a href="pages/{name}.html" aria-label="{number} {label}">'
-            f'<rect x="{x}" y="{y}" width="112" height="30" rx="5"/>'
-            f'<text x="{x + 56}" y="{y + 19}">{number} {short}</text></a>'
+            f'<a href="pages/{name}.html"><rect x="{x}" y="{y}" width="260" height="32" rx="5"/>'
+            f'<text x="{x + 130}" y="{y + 21}">{label}</text></a>'
         )
-    width, height = max(x for x, _ in place.values()) + 130, max(y for _, y in place.values()) + 50
+    width, height = max(x for x, _ in place.values()) + 280, max(y for _, y in place.values()) + 50
     head = (
         f'<svg class="pq-graph" viewBox="0 0 {width} {height}" role="group" aria-label="Which page needs which">'
         '<defs><marker id="arrow" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto">'
         '<path d="M0,0 L8,4 L0,8 z" fill="currentColor"/></marker></defs>'
     )
     return head + "".join(parts) + "</svg>"
+
+
+if __name__ == "__main__":
+    print(readme_table(lessons(Path("notebooks"))))

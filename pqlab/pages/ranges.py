@@ -2,7 +2,7 @@
 
 A page's `validate` cell declares a range for each parameter:
 
-    accept(globals(), n=whole(20, 500), epsilon=real(0.01, 10), levels=increasing(0, 1))
+    accept(globals(), n=whole(20, 500), epsilon=real_number(0.01, 10), levels=increasing(0, 1))
 
 `accept` refuses a name that is not declared too, so that a run that sets one by a spelling of its own (papermill takes
 any) does not go on with the default.
@@ -56,10 +56,10 @@ def whole(low: int, high: int, *, sized: bool = False, optional: bool = False) -
     )
 
 
-def real(low: float, high: float) -> Range:
+def real_number(low: float, high: float) -> Range:
     """Numbers from low to high.
 
-    >>> real(0.1, 2).allows(1), real(0.1, 2).allows(float("nan")), real(0.1, 2).allows("1")
+    >>> real_number(0.1, 2).allows(1), real_number(0.1, 2).allows(float("nan")), real_number(0.1, 2).allows("1")
     (True, False, False)
     """
     return Range(f"a number from {low:g} to {high:g}", lambda value: _is_number(value, low, high), (low, high))
@@ -83,6 +83,21 @@ def increasing(
     kind = "whole numbers" if whole_numbers else "numbers"
     corners: tuple[Any, ...] = ([low], [high]) if least == 1 else ([low, high],)
     return Range(f"{least} to {most} increasing {kind} from {low:g} to {high:g}", holds, corners, optional)
+
+
+def several(low: float, high: float, *, most: int = 20) -> Range:
+    """Lists of different numbers from low to high, in any order.
+
+    >>> several(0, 1).allows([0.9, 0.1]), several(0, 1).allows([0.1, 0.1])
+    (True, False)
+    """
+    inner = increasing(low, high, most=most)
+
+    def holds(value: Any) -> bool:
+        fit = isinstance(value, list | tuple) and all(_is_number(one, low, high) for one in value)
+        return fit and inner.holds(sorted(value))
+
+    return Range(f"1 to {most} different numbers from {low:g} to {high:g}", holds, inner.corners)
 
 
 def one_of(*values: Any) -> Range:
@@ -111,8 +126,8 @@ def accept(namespace: Mapping[str, Any], /, **ranges: Range) -> None:
     Raises:
         ValueError: a value lies outside its range, or a name is not declared; says which, and what was perhaps meant.
 
-    >>> accept({"epsilon": 1.0}, epsilon=real(0.01, 10))
-    >>> accept({"epsilon": 1.0, "epsilom": 2.0}, epsilon=real(0.01, 10))
+    >>> accept({"epsilon": 1.0}, epsilon=real_number(0.01, 10))
+    >>> accept({"epsilon": 1.0, "epsilom": 2.0}, epsilon=real_number(0.01, 10))
     Traceback (most recent call last):
         ...
     ValueError: no parameter is named 'epsilom' (did you mean 'epsilon'?); the page has: epsilon
@@ -158,8 +173,9 @@ def _is_number(value: Any, low: float, high: float) -> bool:
 
 _MAKERS: dict[str, Callable[..., Range]] = {
     "whole": whole,
-    "real": real,
+    "real_number": real_number,
     "increasing": increasing,
+    "several": several,
     "one_of": one_of,
     "text": text,
 }

@@ -67,7 +67,7 @@ class Staging:
                 exercises += 1
                 text = _exercise(text, f"{name}-{exercises}")
             elif "solution" in tags(cell):
-                text = _solution(text, f"{name}-{exercises}")
+                text = _solution(text)
             elif "**You will learn**" not in text and not text.startswith("## Further reading"):
                 new = [label for label in dict.fromkeys(found) if label not in boxed]
                 boxed |= {*new}
@@ -184,7 +184,7 @@ def _fold(cell: Any) -> None:
     cell.metadata = {"tags": marks, "mystnb": prompts}
     for output in cell.outputs:
         data = output.get("data", {})
-        if "text/html" in data:
+        if "<table" in data.get("text/html", ""):  # too long for a page that has the filter elsewhere
             data.pop("text/html")
             data["text/plain"] = 'The whole table, with a filter, is the page "Claims" of this book.'
         if "image/svg+xml" in data:
@@ -192,10 +192,11 @@ def _fold(cell: Any) -> None:
 
 
 def _exercise(text: str, label: str) -> str:
-    body = re.sub(r"^\*\*\d+\.\*\*\s*", "", text)
-    return f":::{{exercise}}\n:label: {label}\n\n{body}\n:::"
+    """An exercise with its number on the page, which a solution and a teacher call it by."""
+    number, body = label.rpartition("-")[2], re.sub(r"^\*\*\d+\.\*\*\s*", "", text)
+    return f":::{{exercise}} {number}\n:label: {label}\n:nonumber:\n\n{body}\n:::"
 
 
-def _solution(text: str, label: str) -> str:
+def _solution(text: str) -> str:
     body = re.sub(r"<details><summary>Solution</summary>|</details>", "", text).strip()
-    return f":::{{solution}} {label}\n:class: dropdown\n\n{body}\n:::"
+    return f":::{{dropdown}} Solution\n\n{body}\n:::"

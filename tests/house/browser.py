@@ -25,8 +25,7 @@ from selenium.webdriver.common.keys import Keys
 PROGRAMS = ("chromium", "chromedriver")
 FLAGS = ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-background-networking",
          "--disable-dev-shm-usage", "--disable-component-update", "--disable-sync", "--no-first-run",
-         "--no-default-browser-check", "--disable-extensions", "--force-color-profile=srgb",
-         "--hide-scrollbars")  # fmt: skip
+         "--no-default-browser-check", "--disable-extensions", "--hide-scrollbars")  # fmt: skip
 WCAG_AA = {"runOnly": {"type": "tag", "values": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]}}
 LOCAL = re.compile(r"(file|data|blob|about|chrome|devtools):")  # addresses that no host answers
 FOCUS = """

@@ -5,6 +5,9 @@ from __future__ import annotations
 import itertools
 import math
 import random
+import re
+import xml.etree.ElementTree as ElementTree
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -14,6 +17,7 @@ from hypothesis import strategies as st
 from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
 
+import pq
 from pq.show import plots
 
 SHARED = Figure().subplots()  # a new figure for every example would take seconds
@@ -101,3 +105,42 @@ def test_the_style_has_only_settings_that_matplotlib_knows() -> None:
     with rc_context(plots.STYLE):
         pass
     assert len(set(plots.COLOURS)) == len(plots.COLOURS)
+
+
+@pytest.mark.parametrize("arity", range(2, 8))
+@pytest.mark.parametrize("m", [1, 2, 9, 20])
+def test_a_drawn_tree_hangs_together(ax: Any, m: int, arity: int) -> None:
+    """Each bar but the root's is the end of one branch, which begins on the bar of its parent; dots lie on bars."""
+    plan = pq.plan([Fraction(i, m + 1) for i in range(1, m + 1)], epsilon=1, arity=arity)
+    plan.draw(ax)
+    lines = [(line.get_xdata(), line.get_ydata()) for line in ax.lines]
+    bars = [(x, y[0]) for x, y in lines if y[0] == y[1]]
+    branches = [(x, y) for x, y in lines if y[0] != y[1]]
+    assert len(bars) == len(plan.nodes) and len(branches) == len(plan.nodes) - 1
+    for x, y in branches:
+        assert sum(level == y[0] and low <= x[0] <= high for (low, high), level in bars) == 1
+        assert sum(level == y[1] and low < x[1] < high for (low, high), level in bars) == 1
+        assert y[0] == y[1] + 1
+    for (low, high), level in bars:  # bars of a level do not overlap
+        others = [other for other in bars if other[1] == level and other[0] is not low]
+        assert sum(other[0][0] < high and low < other[0][1] for other in others) == 1
+    for place in (dots.get_offsets()[0] for dots in ax.collections):
+        assert sum(level == place[1] and low < place[0] < high for (low, high), level in bars) == 1
+
+
+def test_a_picture_is_the_same_text_twice_and_says_what_it_shows() -> None:
+    def made(words: str) -> str:
+        fig = Figure(figsize=(2, 1))
+        fig.subplots().plot([0, 1], [1, 3])
+        return plots.picture(fig, words)
+
+    text = made('A line that "rises" & ends')
+    assert text == made('A line that "rises" & ends')
+    root = ElementTree.fromstring(text)
+    assert root.get("aria-label") == root[0].text == 'A line that "rises" & ends' and root.get("role") == "img"
+    identifiers = re.findall(r'\bid="([^"]+)"', text)
+    assert len({*identifiers}) == len(identifiers)
+    assert "scale(0.015625)" in text  # of glyphs: with fewer digits letters shrink and stand apart
+    assert not {*identifiers} & {*re.findall(r'\bid="([^"]+)"', made("Another"))}
+    assert {*re.findall(r'href="#([^"]+)"', text)} <= {*identifiers}
+    assert {*re.findall(r"url\(#([^)]+)\)", text)} <= {*identifiers}

@@ -95,7 +95,7 @@ def test_linked_files_exist() -> None:
 
 def test_make_targets_exist() -> None:
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), flags=re.MULTILINE))
-    assert set(re.findall(r"`?make ([a-z]+)", README)) <= targets
+    assert set(re.findall(r"`?make ([a-z-]+)", README)) <= targets
 
 
 def test_the_example_of_a_ledger_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
