@@ -279,7 +279,7 @@ def test_every_family_of_numbers_is_spelled() -> None:
         assert spelling(family) in help_text
         parameters = ", ".join(f"{key}={value}" for key, value in prior.to_dict().items() if key != "family")
         assert parse_prior(f"{name}({parameters})") == prior
-    with pytest.raises(ValueError, match="lognormal, normal"):
+    with pytest.raises(ValueError, match="lognormal, loguniform, normal"):
         parse_prior("mixture(1, 2)")
 
 
