@@ -62,6 +62,11 @@ def asked(m: int, **facts: Any) -> Request:
         (9, {"epsilon": math.inf}, "tree"),
         (9, {"epsilon": 1e300}, "tree"),
         (9, {"grid": 1}, "margin"),
+        (9, {"grid": 1, "priors": pq.Uniform(10, 120)}, "joint"),
+        (29, {"grid": 1, "priors": pq.Uniform(10, 120)}, "cells"),
+        (9, {"grid": 1, "priors": pq.Uniform(10, 120), "epsilon": 0.1}, "cells"),
+        (9, {"grid": 1, "priors": pq.Uniform(10, 120), "size_guess": 1e5}, "margin"),
+        (9, {"grid": 0.001, "epsilon": 0.1}, "joint"),  # far more values than cells
         (9, {"grid": 1, "epsilon": 0.01}, "tree"),
         (1, {"grid": 1}, "margin"),
         (9, {"calibration": "paper"}, "tree"),

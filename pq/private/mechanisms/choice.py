@@ -9,6 +9,8 @@ from __future__ import annotations
 import math
 
 from pq.core.expected import (
+    FEWEST_CELLS,
+    MOST_CELLS,
     MOST_DRAWN,
     best_drawn,
     learned_gap,
@@ -20,6 +22,7 @@ from pq.core.expected import (
 from pq.core.priors.log_uniform import knows_scale
 from pq.core.request import Request
 from pq.private.fast.encode import encode
+from pq.private.mechanisms.cells import CELLS_PER_SIGNAL
 from pq.private.mechanisms.joint.plan import is_orderable
 
 LEAST_CELLS_SIGNAL = 60.0  # budget times number of records from which a place for cells is found
@@ -28,6 +31,8 @@ LEAST_CELLS_SIGNAL = 60.0  # budget times number of records from which a place f
 MOST_TIED_WORK = 2e5
 LEAST_LOOK_SIGNAL = 400.0  # the same from which a look is a small part of the budget
 FEWEST_LUMPY, FEWEST_PLACED = 15, 4  # quantiles that a look pays for: under priors that know a scale, and others
+MANY_HELD = 12.0  # records of each value, times the budget, for each level of a tree
+MOST_IN_CELL = 8.0  # values
 USUAL_VALUES = 100.0  # on a grid, under priors that do not say
 FEWEST_TIED = 10  # outputs that count, so that fewer do not make up for records
 MOST_PRIORS = 14  # distinct; with more, so much is possible that all cells of a column have to be weighed
@@ -44,19 +49,32 @@ def chosen(request: Request) -> str:
 
 
 def _on_grid(request: Request) -> str:
-    """Outputs on a grid: margins for one quantile, and for several where values hold more records than a level is off.
-
-    How many values there are is the number of steps between a prior's 5% and 95% points: in every unit the same.
-    """
+    """Outputs on a grid: margins for one quantile, and for several where values hold many more records than a level is
+    off; else one law for all of them, or counts of so many cells that each holds few values."""
     if math.isinf(request.budget) or request.tree.calibration != "sharp":
         return "tree"
-    if len(request.distinct) == 1:
+    count, budget, size = _facts(request)
+    held, levels = budget * size / _values(request), count.bit_length()
+    if count == 1 or held > MANY_HELD * levels:
         return "margin"
+    cells = min(max(CELLS_PER_SIGNAL["prior"] * budget * math.sqrt(size), FEWEST_CELLS), MOST_CELLS)
+    few = _values(request) <= MOST_IN_CELL * cells and budget * size >= LEAST_CELLS_SIGNAL
+    counted = few and not _several(request) and knows_scale(request.priors)
+    gaps = {
+        "joint": _joint(request),
+        "cells": smooth_cells_gap(count, budget, size) if counted else math.inf,
+        "margin" if held > 2.0 * levels else "tree": _tree(request),
+    }
+    return min(gaps, key=lambda name: gaps[name])
+
+
+def _values(request: Request) -> float:
+    """How many multiples of the step lie between a prior's 5% and 95% points: in every unit the same."""
     assert request.step is not None
+    if not knows_scale(request.priors):
+        return USUAL_VALUES
     low, high = request.priors[0].quantile_between(-math.inf, math.inf, [0.05, 0.95])
-    values = max((high - low) / float(request.step), 1.0) if knows_scale(request.priors) else USUAL_VALUES
-    levels = len(request.distinct).bit_length()
-    return "margin" if usual_size(request.size_guess) * float(request.budget) > 2.0 * levels * values else "tree"
+    return max((high - low) / float(request.step), 1.0)
 
 
 def _facts(request: Request) -> tuple[int, float, float]:
@@ -90,6 +108,8 @@ def _looks(request: Request) -> bool:
     """Whether a joint release should look first: many outputs pay together for lumps, or all for a place anywhere."""
     count, budget, size = _facts(request)
     if _several(request) or budget * size < LEAST_LOOK_SIGNAL:
+        return False
+    if request.step is not None and knows_scale(request.priors):
         return False
     few = FEWEST_LUMPY if knows_scale(request.priors) else FEWEST_PLACED
     return count >= few and not (request.assume_smooth and knows_scale(request.priors))
