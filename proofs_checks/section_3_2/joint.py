@@ -44,7 +44,7 @@ def _best_twice(plan: JointPlan, counts: Any) -> Any:
 
 
 @check(
-    "ours:joint-score",
+    "ours:joint",
     code=(score_at, best_score),
     rejects=[(_of_all_records, best_score), (score_at, _best_twice)],
 )
@@ -101,7 +101,7 @@ def _of_a_third_of_the_score(quantile: float, *known: float, **facts: Any) -> fl
 
 
 @check(
-    "ours:joint-gap",
+    "ours:joint",
     code=(joint_score, joint_gap),
     rejects=[
         (_of_twice_the_budget, joint_gap),

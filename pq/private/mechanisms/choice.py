@@ -61,7 +61,7 @@ def _on_grid(request: Request) -> str:
     few = _values(request) <= MOST_IN_CELL * cells and budget * size >= LEAST_CELLS_SIGNAL
     counted = few and not _several(request) and knows_scale(request.priors)
     gaps = {
-        "joint": _joint(request),
+        "joint": max(_joint(request), best_drawn(count, budget, size, smooth=False)[1]),  # steps are not smooth
         "cells": smooth_cells_gap(count, budget, size) if counted else math.inf,
         "margin" if held > 2.0 * levels else "tree": _tree(request),
     }
