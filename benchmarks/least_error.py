@@ -1,4 +1,4 @@
-"""The largest gap of every mechanism on six shapes of data: `python -m benchmarks.least_error [--save FILE]`.
+"""The largest gap of every mechanism on five shapes of data: `python -m benchmarks.least_error [--save FILE]`.
 
 A thousand new records for each trial, evenly spaced quantiles, a uniform prior, records added or removed, the same
 seeds for all mechanisms. The gap is in records, its mean over trials comes with a standard error. "smooth" means that
@@ -26,6 +26,7 @@ SMOOTH: dict[str, Any] = GUESS | {"assume_smooth": True}
 METHODS: dict[str, dict[str, Any]] = {
     "tree": GUESS | {"mechanism": "tree"},
     "joint": GUESS | {"mechanism": "joint"},
+    "mixed": GUESS | {"mechanism": "mixed"},
     "cells": GUESS | {"mechanism": "cells"},
     "auto": {},
     "auto, size": GUESS,
@@ -60,6 +61,7 @@ def ages(rng: np.random.Generator) -> Array:
 SHAPES: dict[str, tuple[Callable[[np.random.Generator], Array], dict[str, Any]]] = {
     "Gaussian, 10": (normal, {"priors": pq.Uniform(-10, 10)}),
     "Gaussian, 1000": (normal, {"priors": pq.Uniform(-1000, 1000)}),
+    "Gaussian, any float": (normal, {"priors": pq.LogUniform()}),
     "two modes, 10": (two_modes, {"priors": pq.Uniform(-10, 10)}),
     "lognormal, 1000": (lognormal, {"priors": pq.Uniform(-1000, 1000)}),
     "twelve lumps, 10": (lumps, {"priors": pq.Uniform(-10, 10)}),
@@ -100,7 +102,7 @@ def measure(shape: str, m: int, epsilon: float, method: str, trials: int) -> dic
 @click.option("--trials", default=100, show_default=True, type=click.IntRange(2), help="Releases for each row.")
 @click.option("--only", multiple=True, type=click.Choice(list(METHODS)), help="Methods; all by default.")
 @click.option("--shape", multiple=True, type=click.Choice(list(SHAPES)), help="Shapes; all by default.")
-@click.option("--save", type=click.Path(dir_okay=False, path_type=Path), help="Put the rows into this CSV file too.")
+@click.option("--save", type=click.Path(dir_okay=False, path_type=Path), help="Put the rows into this CSV file.")
 def main(trials: int, only: tuple[str, ...], shape: tuple[str, ...], save: Path | None) -> None:
     """Largest gaps of all mechanisms over shapes, numbers of quantiles and budgets."""
     rows: list[dict[str, Any]] = []
@@ -115,11 +117,26 @@ def main(trials: int, only: tuple[str, ...], shape: tuple[str, ...], save: Path 
                     line += f"{row['max_gap']:8.1f} ± {row['error']:<7.1f}"
                 click.echo(line)
     if save is not None:
-        save.parent.mkdir(parents=True, exist_ok=True)
-        with save.open("w", newline="") as file:
-            writer = csv.DictWriter(file, rows[0])
-            writer.writeheader()
-            writer.writerows(rows)
+        put(rows, save)
+
+
+def put(rows: list[dict[str, Any]], path: Path) -> None:
+    """Write rows into a table, in the place of earlier ones of the same run; others stay."""
+
+    def place(row: dict[str, Any]) -> tuple[int, ...]:
+        shape, budget = list(SHAPES).index(row["shape"]), BUDGETS.index(float(row["epsilon"]))
+        return shape, budget, list(METHODS).index(row["method"]), int(row["m"])
+
+    path.parent.mkdir(parents=True, exist_ok=True)
+    kept: list[dict[str, Any]] = []
+    if path.exists():
+        with path.open(newline="") as file:
+            kept = list(csv.DictReader(file))
+    merged = {place(row): row for row in [*kept, *rows]}
+    with path.open("w", newline="") as file:
+        writer = csv.DictWriter(file, rows[0])
+        writer.writeheader()
+        writer.writerows(merged[key] for key in sorted(merged))
 
 
 if __name__ == "__main__":

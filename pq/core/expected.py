@@ -16,6 +16,8 @@ SPARE = 5.0  # nats more, so that all quantiles are found
 LARGEST = 1e15
 FEWEST_DRAWN, MOST_DRAWN = 3, 32  # below, extremes are out of sight; above, time grows and little is gained
 SMOOTH, ROUGH = 1.2, 0.75  # how far off a curve is between outputs, for the root of the records there, and for each
+LOOK_NATS, LEARNED_NATS = 90.0, 8.5  # budget of a look, for each record; to find an output after it
+MOST_LEARNED = 128  # outputs after a look
 FEWEST_CELLS, MOST_CELLS = 16.0, 128.0
 
 
@@ -67,6 +69,31 @@ def best_drawn(count: int, budget: float, size: float, smooth: bool) -> tuple[in
     found = [(gap, k) for k, gap in gaps.items() if is_found(k, signal)]
     gap, drawn = min(found, default=(math.inf, count))
     return drawn, gap
+
+
+def learned_drawn(levels: tuple[Fraction, ...], signal: float) -> tuple[Fraction, ...]:
+    """The quantiles that a joint release after a look should draw: all, or every second, third ... where these are
+    found, so that those between two of them are never farther than half a level's share off both.
+
+    levels: (m,) increasing. signal: budget times number of records.
+
+    >>> [len(learned_drawn(tuple(Fraction(i, m + 1) for i in range(1, m + 1)), 1000.0)) for m in (9, 29, 99)]
+    [9, 29, 49]
+    """
+    most = min(max((signal - LOOK_NATS) / (2.0 * LEARNED_NATS) - 1.0, FEWEST_DRAWN), MOST_LEARNED)
+    if len(levels) <= most:
+        return levels
+    inner = tuple(level for level in levels if 0 < level < 1)
+    stride = next(s for s in range(1, len(inner) + 1) if len(inner) // s <= most)
+    return inner[stride - 1 :: stride]
+
+
+def learned_gap(count: int, budget: float, size: float) -> float:
+    """Largest gap of so many quantiles of a joint release after a look, of a column that is smooth or not."""
+    most = max((budget * size - LOOK_NATS) / (2.0 * LEARNED_NATS) - 1.0, FEWEST_DRAWN)
+    stride = math.ceil(count / min(most, MOST_LEARNED))
+    between = ROUGH * size / (count / stride + 1.0) if stride > 1 else 0.0
+    return 1.2 * joint_gap_guess(max(count // stride, 1), budget) + 0.5 * between
 
 
 def smooth_cells_gap(count: int, budget: float, size: float) -> float:

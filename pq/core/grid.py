@@ -9,6 +9,7 @@ from typing import Any
 
 from pq.core.exact import decimal_fraction
 from pq.core.priors import Prior
+from pq.core.priors.log_uniform import knows_scale
 
 SMALLEST_STEP = Fraction(1, 10**200)
 OFF_GRID = 1e-6  # of a step: how far a value may be off a multiple that it means
@@ -28,7 +29,8 @@ def from_units(units: Any, step: Fraction) -> Any:
 def grid_step(grid: Any, priors: Iterable[Prior] = ()) -> Fraction | None:
     """The step of a public output grid as an exact rational, or None; raises naming grid.
 
-    Refused is also a step so fine that a prior puts a part of its mass beyond 2^51 steps, where the lattice ends.
+    Refused is also a step so fine that a prior puts a part of its mass beyond 2^51 steps, where the lattice ends; but
+    for a prior that knows no scale, which has mass beyond any end.
     """
     if grid is None:
         return None
@@ -39,6 +41,6 @@ def grid_step(grid: Any, priors: Iterable[Prior] = ()) -> Fraction | None:
         )
     end = float(from_units(LATTICE_END, step))
     for prior in priors:
-        if -math.expm1(prior.log_mass(-end, end)) > 1e-3:
+        if knows_scale([prior]) and -math.expm1(prior.log_mass(-end, end)) > 1e-3:
             raise ValueError(f"grid must be coarser for {prior}: much of its mass lies beyond 2^51 steps of {grid}")
     return step

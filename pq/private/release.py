@@ -51,8 +51,8 @@ def release(
     epsilon: total budget of the call, positive.
     priors: one prior for all quantiles or one for each, in their order; never made from x.
     mechanism: "tree", the paper's Algorithm 1; "joint", one exponential mechanism over all quantiles and the number of
-        records; "cells", noisy counts of a private distribution function; "margin", a tree that aims at ties, on a
-        grid; or "auto", which chooses from the public arguments.
+        records; "mixed", the same after a look at where records lie; "cells", noisy counts of a private distribution
+        function; "margin", a tree that aims at ties, on a grid; or "auto", which chooses from the public arguments.
     size_guess: rough number of records, never len(x): it chooses and tunes the mechanism.
     public_total: number of records, where that is public knowledge; never len(x), which would cost privacy.
     assume_smooth: whether the column has few ties and no narrow peaks; where that is wrong, accuracy is lost, never

@@ -28,6 +28,7 @@ from pq.core.priors import (
     HalfCauchy,
     Laplace,
     LogNormal,
+    LogUniform,
     Mixture,
     Normal,
     PiecewiseConstant,
@@ -36,6 +37,7 @@ from pq.core.priors import (
     from_scipy,
 )
 from pq.core.priors.base import BLOCK
+from pq.core.priors.log_uniform import LEAST
 from pq.core.priors.normal import normal_inverse
 
 INF = math.inf
@@ -82,6 +84,11 @@ def both_tails(prior: Prior, x: float) -> tuple[mpf, mpf]:
     if isinstance(prior, Uniform):
         width = mpf(prior.high) - mpf(prior.low)
         return clamp((mpf(x) - mpf(prior.low)) / width), clamp((mpf(prior.high) - mpf(x)) / width)
+    if isinstance(prior, LogUniform):
+        outer = (
+            clamp(mpmath.log(mpf(LARGEST) / max(abs(mpf(x)), mpf(LEAST))) / mpmath.log(mpf(LARGEST) / mpf(LEAST))) / 2
+        )
+        return (1 - outer, outer) if x > 0 else (outer, 1 - outer)
     if math.isinf(x):
         return (mpf(1), mpf(0)) if x > 0 else (mpf(0), mpf(1))
     assert isinstance(prior, Cauchy | HalfCauchy | Laplace | Normal | LogNormal)
@@ -187,7 +194,8 @@ normals = st.builds(Normal, numbers, scales)
 lognormals = st.builds(
     LogNormal, st.one_of(st.floats(-3.0, 12.0), st.floats(-700.0, 700.0)), st.one_of(st.just(1.0), sized(-3, 3))
 )
-simple = st.one_of(uniforms(), cauchys, half_cauchys, laplaces, normals, lognormals, piecewise())
+log_uniforms = st.builds(LogUniform)
+simple = st.one_of(uniforms(), cauchys, half_cauchys, laplaces, normals, lognormals, log_uniforms, piecewise())
 
 
 @st.composite
@@ -204,6 +212,7 @@ FAMILIES: dict[str, st.SearchStrategy[Prior]] = {
     "laplace": laplaces,
     "normal": normals,
     "lognormal": lognormals,
+    "log-uniform": log_uniforms,
     "piecewise": piecewise(),
     "mixture": st.one_of(mixtures(), mixtures(st.one_of(simple, mixtures()))),
 }
@@ -218,6 +227,8 @@ def place(prior: Prior) -> tuple[float, float]:
         return low, min(high - low, LARGEST)
     if isinstance(prior, LogNormal):
         return math.exp(prior.log_loc), min(math.exp(prior.log_loc) * prior.log_scale, LARGEST)
+    if isinstance(prior, LogUniform):
+        return 0.0, 1.0
     return prior.loc, prior.scale  # type: ignore[attr-defined]
 
 
@@ -260,6 +271,7 @@ PLAIN: dict[str, Prior] = {
     "laplace": Laplace(0.0, 1.0),
     "normal": Normal(0.5, 2.0),
     "lognormal": LogNormal(1.0, 0.5),
+    "log-uniform": LogUniform(),
     "piecewise": PiecewiseConstant([-2.0, -1.0, 0.0, 0.25, 4.0], [0.2, 0.0, 0.5, 0.3]),
     "mixture": Laplace(0.0, 1.0).mix(Cauchy(1.0, 10.0), 0.1),
     "nested": Mixture(
@@ -459,7 +471,7 @@ def ordered(prior: Prior) -> np.ndarray:
     return np.isin(SHARES, APART) if not isinstance(prior, STRICT) else np.full(SHARES.size, True)
 
 
-STRICT = (Uniform, Cauchy, HalfCauchy, Laplace, PiecewiseConstant)
+STRICT = (Uniform, Cauchy, HalfCauchy, Laplace, LogUniform, PiecewiseConstant)
 
 
 def steps(x: float, count: int) -> float:
@@ -616,6 +628,7 @@ def test_mixtures_take_components_by_their_mass_in_the_interval() -> None:
         (Uniform(0, 1), (-INF, -2.0), -2.0),
         (Uniform(0, 1), (2.0, INF), 2.0),
         (HalfCauchy(1.0, 3.0), (-INF, 2.5), 2.5),
+        (LogUniform(), (-1e-320, 2e-320), 2e-320),
         (Normal(0, 1), (1e200, 1e201), 1e200),
         (Normal(0, 1), (-1e201, -1e200), -1e200),
         (PiecewiseConstant([0, 1, 9, 10], [1, 0, 1]), (1.5, 6.0), 1.5),

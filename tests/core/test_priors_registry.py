@@ -31,6 +31,7 @@ from pq.core.priors import (
     spelled_families,
     spelling,
 )
+from pq.core.priors.base import parameters_of
 from pq.core.priors.kernel import Kernel, kinds
 from pq.private.fast.encode import encode
 
@@ -267,15 +268,18 @@ def test_a_family_that_comes_late_is_left_to_the_formulas(monkeypatch: pytest.Mo
 
 
 def test_every_family_of_numbers_is_spelled() -> None:
-    assert set(spelled_families()) == {"cauchy", "halfcauchy", "laplace", "lognormal", "normal", "uniform"}
+    assert set(spelled_families()) == {
+        "cauchy", "halfcauchy", "laplace", "lognormal", "loguniform", "normal", "uniform"
+    }  # fmt: skip
     help_text = " ".join(CliRunner().invoke(release, ["--help"], terminal_width=9999).output.split())
     for name, family in spelled_families().items():
-        prior = parse_prior(f"{name.upper()}(1, 2)")
-        assert type(prior) is family and prior == family(1.0, 2.0)
+        numbers = [1, 2] if parameters_of(family) else []
+        prior = parse_prior(f"{name.upper()}({', '.join(map(str, numbers))})")
+        assert type(prior) is family and prior == family(*numbers)
         assert spelling(family) in help_text
         parameters = ", ".join(f"{key}={value}" for key, value in prior.to_dict().items() if key != "family")
         assert parse_prior(f"{name}({parameters})") == prior
-    with pytest.raises(ValueError, match="lognormal, normal"):
+    with pytest.raises(ValueError, match="lognormal, loguniform, normal"):
         parse_prior("mixture(1, 2)")
 
 
@@ -304,7 +308,7 @@ def test_a_moved_lognormal_law_is_none_of_the_family() -> None:
 # --- Only numbers, and nothing that data could change ----------------------------------------------------------------
 
 SAMPLES: list[Prior] = [
-    *(family(1.0, 2.0) for family in spelled_families().values()),
+    *(family(*[1.0, 2.0][: len(parameters_of(family))]) for family in spelled_families().values()),
     PiecewiseConstant([0, 1, 3], [1, 2]),
     Laplace(0, 1).mix(Normal(3, 1), 0.2),
     pq.from_scipy(scipy.stats.gamma(2.0)),

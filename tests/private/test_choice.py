@@ -42,8 +42,16 @@ def asked(m: int, **facts: Any) -> Request:
         (1, {"size_guess": 1000, "assume_smooth": True}, "tree"),
         (9, {}, "joint"),
         (9, {"size_guess": 1000, "assume_smooth": True}, "joint"),
-        (29, {}, "joint"),
-        (99, {}, "joint"),
+        (14, {}, "joint"),
+        (29, {}, "mixed"),
+        (99, {}, "mixed"),
+        (29, {"size_guess": 300}, "joint"),  # too few for a look
+        (29, {"size_guess": 1e5}, "tree"),  # ties would take long
+        (3, {"priors": pq.LogUniform()}, "joint"),
+        (9, {"priors": pq.LogUniform()}, "mixed"),
+        (9, {"priors": PRIOR.mix(pq.LogUniform(), 0.1)}, "mixed"),
+        (9, {"priors": pq.LogUniform(), "epsilon": 0.1}, "joint"),
+        (29, {"priors": pq.LogUniform(), "assume_smooth": True}, "cells"),
         (29, {"assume_smooth": True}, "cells"),
         (99, {"assume_smooth": True}, "cells"),
         (99, {"assume_smooth": True, "epsilon": 0.1}, "joint"),
@@ -54,6 +62,11 @@ def asked(m: int, **facts: Any) -> Request:
         (9, {"epsilon": math.inf}, "tree"),
         (9, {"epsilon": 1e300}, "tree"),
         (9, {"grid": 1}, "margin"),
+        (9, {"grid": 1, "priors": pq.Uniform(10, 120)}, "joint"),
+        (29, {"grid": 1, "priors": pq.Uniform(10, 120)}, "cells"),
+        (9, {"grid": 1, "priors": pq.Uniform(10, 120), "epsilon": 0.1}, "cells"),
+        (9, {"grid": 1, "priors": pq.Uniform(10, 120), "size_guess": 1e5}, "margin"),
+        (9, {"grid": 0.001, "epsilon": 0.1}, "joint"),  # far more values than cells
         (9, {"grid": 1, "epsilon": 0.01}, "tree"),
         (1, {"grid": 1}, "margin"),
         (9, {"calibration": "paper"}, "tree"),
@@ -130,7 +143,11 @@ def test_the_choice_is_alike_in_every_unit(
 @pytest.mark.parametrize("facts", [{}, {"grid": 0.25}, {"epsilon": 0.1}, {"size_guess": 1000, "assume_smooth": True}])
 @pytest.mark.parametrize("m", [1, 9, 40])
 @pytest.mark.parametrize(
-    "prior", [(pq.Uniform(-10, 10), pq.Uniform(-1e4, 1e4)), (pq.Cauchy(1, 3), pq.Cauchy(1e3, 3e3))]
+    "prior",
+    [
+        (pq.Uniform(-10, 10), pq.Uniform(-1e4, 1e4)),
+        (pq.Cauchy(1, 3), pq.Cauchy(1e3, 3e3)),
+    ],
 )
 def test_a_release_is_alike_in_every_unit(m: int, facts: dict[str, Any], prior: tuple[pq.Prior, pq.Prior]) -> None:
     """The same uniforms, data, prior and grid times a thousand: the values are a thousand times as large."""

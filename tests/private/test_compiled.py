@@ -43,6 +43,7 @@ def some_prior(rng: np.random.Generator, centre: float, spread: float) -> Prior:
         pq.Uniform(loc - scale, loc + scale + 1e-9 * abs(loc)),
         pq.Normal(loc, scale),
         pq.LogNormal(math.log(abs(loc) + scale), float(rng.uniform(0.1, 2.0))),
+        pq.LogUniform(),
         laplace.mix(tail, 0.1),
         pq.Normal(loc, scale).mix(tail, 0.3),
         laplace.mix(pq.HalfCauchy(3.0 * spread, centre), 0.1),
@@ -158,7 +159,15 @@ def test_a_far_prior_is_bounded_and_not_weighed_cell_by_cell(monkeypatch: pytest
 
 @pytest.mark.parametrize(
     "prior",
-    [pq.Uniform(-3, 9), pq.Cauchy(1, 2), pq.HalfCauchy(2, -1), pq.Laplace(1, 2), pq.Normal(1, 2), pq.LogNormal(1, 0.7)],
+    [
+        pq.Uniform(-3, 9),
+        pq.Cauchy(1, 2),
+        pq.HalfCauchy(2, -1),
+        pq.Laplace(1, 2),
+        pq.Normal(1, 2),
+        pq.LogNormal(1, 0.7),
+        pq.LogUniform(),
+    ],
     ids=lambda prior: type(prior).__name__,
 )
 def test_masses_and_points_are_those_of_the_priors(prior: Prior) -> None:
@@ -275,7 +284,7 @@ def test_kept_code_goes_with_its_sources_and_their_constants() -> None:
     }
     assert len(keys) == 2
     assert cells.LATTICE_END == steps.LATTICE_END and walk.LEAST_LOG_MASS == independent.LEAST_LOG_MASS
-    assert {pq.Uniform, pq.Cauchy, pq.HalfCauchy, pq.Laplace, pq.Normal, pq.LogNormal} <= set(kinds())
+    assert {pq.Uniform, pq.Cauchy, pq.HalfCauchy, pq.Laplace, pq.Normal, pq.LogNormal, pq.LogUniform} <= set(kinds())
     for family, kind in kinds().items():
         table = encode([family(1.0, 2.0)])
         assert table is not None and table[0][0, 0, 0, [0, 3]].tolist() == [kind, 1.0]

@@ -336,7 +336,7 @@ def test_result_is_frozen_and_tells_public_facts_only() -> None:
         "priors",
         "plan",
     }
-    assert str(float(r.values[0])) in str(r)
+    assert f"{r.values[0]:.10g}" in str(r)
 
 
 def test_the_same_seed_gives_the_same_release_and_no_seed_does_not() -> None:

@@ -4,6 +4,7 @@ from pq.core.priors.base import FAMILIES, Prior, spelled_families, spelling
 from pq.core.priors.cauchy import Cauchy
 from pq.core.priors.half_cauchy import HalfCauchy
 from pq.core.priors.laplace import Laplace
+from pq.core.priors.log_uniform import LogUniform
 from pq.core.priors.lognormal import LogNormal
 from pq.core.priors.mixture import Mixture
 from pq.core.priors.normal import Normal
@@ -19,6 +20,7 @@ __all__ = [
     "HalfCauchy",
     "Laplace",
     "LogNormal",
+    "LogUniform",
     "Mixture",
     "Normal",
     "OrderStatistic",

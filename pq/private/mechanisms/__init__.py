@@ -5,6 +5,7 @@ from pq.core.request import Request
 from pq.private.mechanisms import cells as cells
 from pq.private.mechanisms import joint as joint
 from pq.private.mechanisms import lattice as lattice
+from pq.private.mechanisms import mixed as mixed
 from pq.private.mechanisms import tree as tree
 from pq.private.mechanisms.choice import chosen
 from pq.private.mechanisms.protocol import MECHANISMS, Mechanism, Outcome

@@ -1,22 +1,40 @@
 """Which mechanism has the least error, as far as public facts tell.
 
-The facts are budget, adjacency, quantiles, the guessed number of records, what is promised of the column, and whether
-priors differ. Priors have a unit, and what they say is not looked at: the choice is alike in every unit.
+The facts are budget, adjacency, quantiles, the guessed number of records, what is promised of the column, whether
+priors differ and whether they know a unit. What they say in it is not looked at: the choice is alike in every unit.
 """
 
 from __future__ import annotations
 
 import math
 
-from pq.core.expected import best_drawn, smooth_cells_gap, tree_gap, usual_budget, usual_size
+from pq.core.expected import (
+    FEWEST_CELLS,
+    MOST_CELLS,
+    MOST_DRAWN,
+    best_drawn,
+    learned_gap,
+    smooth_cells_gap,
+    tree_gap,
+    usual_budget,
+    usual_size,
+)
+from pq.core.priors.log_uniform import knows_scale
 from pq.core.request import Request
 from pq.private.fast.encode import encode
+from pq.private.mechanisms.cells import CELLS_PER_SIGNAL
 from pq.private.mechanisms.joint.plan import is_orderable
 
 LEAST_CELLS_SIGNAL = 60.0  # budget times number of records from which a place for cells is found
-# Budget times number of records up to which a joint release takes less than a second even if most records are tied:
-# without a grid its time grows with them.
-MOST_TIED_SIGNAL = 2e4
+# Budget times numbers of records and of outputs up to which a joint release takes a few seconds even if most records
+# are tied: without a grid its time grows with them.
+MOST_TIED_WORK = 2e5
+LEAST_LOOK_SIGNAL = 400.0  # the same from which a look is a small part of the budget
+FEWEST_LUMPY, FEWEST_PLACED = 15, 4  # quantiles that a look pays for: under priors that know a scale, and others
+MANY_HELD = 12.0  # records of each value, times the budget, for each level of a tree
+MOST_IN_CELL = 8.0  # values
+USUAL_VALUES = 100.0  # on a grid, under priors that do not say
+FEWEST_TIED = 10  # outputs that count, so that fewer do not make up for records
 MOST_PRIORS = 14  # distinct; with more, so much is possible that all cells of a column have to be weighed
 
 
@@ -26,24 +44,37 @@ def chosen(request: Request) -> str:
         return _on_grid(request)
     if len(request.distinct) == 1 or math.isinf(request.budget):
         return "tree"
-    gaps = {"joint": _joint(request), "cells": _cells(request), "tree": _tree(request)}
+    gaps = {"joint": _joint(request), "mixed": _mixed(request), "cells": _cells(request), "tree": _tree(request)}
     return min(gaps, key=lambda name: gaps[name])
 
 
 def _on_grid(request: Request) -> str:
-    """Outputs on a grid: margins for one quantile, and for several where values hold more records than a level is off.
-
-    How many values there are is the number of steps between a prior's 5% and 95% points: in every unit the same.
-    """
+    """Outputs on a grid: margins for one quantile, and for several where values hold many more records than a level is
+    off; else one law for all of them, or counts of so many cells that each holds few values."""
     if math.isinf(request.budget) or request.tree.calibration != "sharp":
         return "tree"
-    if len(request.distinct) == 1:
+    count, budget, size = _facts(request)
+    held, levels = budget * size / _values(request), count.bit_length()
+    if count == 1 or held > MANY_HELD * levels:
         return "margin"
+    cells = min(max(CELLS_PER_SIGNAL["prior"] * budget * math.sqrt(size), FEWEST_CELLS), MOST_CELLS)
+    few = _values(request) <= MOST_IN_CELL * cells and budget * size >= LEAST_CELLS_SIGNAL
+    counted = few and not _several(request) and knows_scale(request.priors)
+    gaps = {
+        "joint": max(_joint(request), best_drawn(count, budget, size, smooth=False)[1]),  # steps are not smooth
+        "cells": smooth_cells_gap(count, budget, size) if counted else math.inf,
+        "margin" if held > 2.0 * levels else "tree": _tree(request),
+    }
+    return min(gaps, key=lambda name: gaps[name])
+
+
+def _values(request: Request) -> float:
+    """How many multiples of the step lie between a prior's 5% and 95% points: in every unit the same."""
     assert request.step is not None
+    if not knows_scale(request.priors):
+        return USUAL_VALUES
     low, high = request.priors[0].quantile_between(-math.inf, math.inf, [0.05, 0.95])
-    values = max((high - low) / float(request.step), 1.0)
-    levels = len(request.distinct).bit_length()
-    return "margin" if usual_size(request.size_guess) * float(request.budget) > 2.0 * levels * values else "tree"
+    return max((high - low) / float(request.step), 1.0)
 
 
 def _facts(request: Request) -> tuple[int, float, float]:
@@ -51,21 +82,44 @@ def _facts(request: Request) -> tuple[int, float, float]:
     return len(request.distinct), usual_budget(request.budget, request.adjacency), size
 
 
+def _is_slow(request: Request) -> bool:
+    """Whether joint outputs could take long: from records that are tied, or priors that only formulas serve."""
+    count, budget, size = _facts(request)
+    outputs = max(min(count, MOST_DRAWN), FEWEST_TIED)
+    tied = not request.assume_smooth and budget * size * outputs > MOST_TIED_WORK
+    return tied or len(set(request.priors)) > MOST_PRIORS or encode(request.priors) is None
+
+
 def _joint(request: Request) -> float:
-    """Expected largest gap of a joint release; infinite where it is not sound, or slow."""
+    """Expected largest gap of a joint release; infinite where it is not sound, or slow, or better after a look."""
     count, budget, size = _facts(request)
     drawn, gap = best_drawn(count, budget, size, request.assume_smooth)
-    tied = not request.assume_smooth and budget * size > MOST_TIED_SIGNAL
-    slow = tied or len(set(request.priors)) > MOST_PRIORS or encode(request.priors) is None
-    if slow or (drawn < count and _several(request)) or not is_orderable(request.priors):
-        return math.inf
-    return gap
+    lost = drawn < count and _several(request)
+    return math.inf if lost or _is_slow(request) or _looks(request) or not is_orderable(request.priors) else gap
+
+
+def _mixed(request: Request) -> float:
+    """Expected largest gap of a joint release after a look; infinite where one does not pay."""
+    count, budget, size = _facts(request)
+    return math.inf if _is_slow(request) or not _looks(request) else learned_gap(count, budget, size)
+
+
+def _looks(request: Request) -> bool:
+    """Whether a joint release should look first: many outputs pay together for lumps, or all for a place anywhere."""
+    count, budget, size = _facts(request)
+    if _several(request) or budget * size < LEAST_LOOK_SIGNAL:
+        return False
+    if request.step is not None and knows_scale(request.priors):
+        return False
+    few = FEWEST_LUMPY if knows_scale(request.priors) else FEWEST_PLACED
+    return count >= few and not (request.assume_smooth and knows_scale(request.priors))
 
 
 def _cells(request: Request) -> float:
     """Expected largest gap of a smooth distribution function; infinite where nobody promises that there is one."""
     count, budget, size = _facts(request)
-    usable = request.assume_smooth and not _several(request) and budget * size >= LEAST_CELLS_SIGNAL
+    least = LEAST_CELLS_SIGNAL if knows_scale(request.priors) else LEAST_LOOK_SIGNAL
+    usable = request.assume_smooth and not _several(request) and budget * size >= least
     return smooth_cells_gap(count, budget, size) if usable else math.inf
 
 

@@ -16,6 +16,7 @@ from pq.core.choices import check_choice
 from pq.core.curves import joint_support
 from pq.core.exact import whole_number
 from pq.core.expected import usual_budget, usual_size
+from pq.core.priors.log_uniform import knows_scale
 from pq.core.request import Request
 from pq.core.scores import Array
 from pq.private.columns.cells import Lattice, Points
@@ -49,6 +50,7 @@ SMALL_SIGNAL, FOUND_SIGNAL = 300.0, 60.0  # below, cells along the priors: for s
 LARGEST_BUDGET = 10**6  # more needs no other cells
 NATS = math.log(1000.0) + 8.0  # to find records that fill a thousandth of what the priors allow
 PLACE_NATS, WIDTH_NATS = 2.0 * (NATS + 5.0), 40.0  # for a median, which nothing else makes up for, and a width
+SCALE_NATS = 20.0  # more for a median's place at any scale
 MOST_PLACE, MOST_WIDTH, MOST_FIRST = 0.3, 0.2, 0.2  # shares of the budget
 LEAST_SHARE, MOST_SHARE = 0.1, 0.4  # the same for cuts
 SHARE_STEP = 1000  # budgets of looks are whole thousandths
@@ -198,7 +200,8 @@ def _looking(
     if where == "cuts" and cutter is None:
         raise ValueError("cutter must be given for where='cuts'")
     if where == "place" or cutter is None:
-        place, width = _share(PLACE_NATS / signal, MOST_PLACE), _share(WIDTH_NATS / signal, MOST_WIDTH)
+        nats = PLACE_NATS + (0.0 if knows_scale(around.priors) else SCALE_NATS)
+        place, width = _share(nats / signal, MOST_PLACE), _share(WIDTH_NATS / signal, MOST_WIDTH)
         found: Partition = PlacePartition(around, budget * place, budget * width, adjacency, step)
     else:
         numbers = range(FEWEST_CUTS, MOST_CUTS[where] + 1)

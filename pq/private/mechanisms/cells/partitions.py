@@ -28,6 +28,7 @@ from pq.core.curves import LEVELS, MonotoneCurve, heavy_table, joint_support, mi
 from pq.core.grid import OFF_GRID
 from pq.core.noise import IntArray, Source, random_uniforms
 from pq.core.priors import Mixture, Prior
+from pq.core.priors.log_uniform import knows_scale
 from pq.core.priors.numerics import LARGEST
 from pq.core.scores import Array, Target, log_sum
 from pq.core.sensitivity import rate, sensitivity
@@ -37,6 +38,7 @@ from pq.private.mechanisms.protocol import LogParts
 
 HALF = Fraction(1, 2)
 WIDTHS = 2.0 ** (np.arange(-80, 17) / 2.0)  # candidates, in units of the priors' own
+ANY_WIDTHS = [2.0**power for power in range(-1022, 1023)]
 SHARES = 0.65, 0.25, 0.1  # of Student's law, Cauchy's and the priors' around a place: cells for every tail
 Places = tuple[float, ...]
 
@@ -150,7 +152,10 @@ class PlacePartition:
 
     @cached_property
     def widths(self) -> Array:
-        """Candidates (c,) for the median distance, increasing: multiples of the priors' own by powers of sqrt(2)."""
+        """Candidates (c,) for the median distance, increasing: multiples of the priors' own by powers of sqrt(2), or
+        all powers of two if the priors know no scale."""
+        if not knows_scale(self.around.priors):
+            return np.array(ANY_WIDTHS)
         table = self.around.table(())
         own = 0.5 * (0.5 * float(table[767]) - 0.5 * float(table[255]))  # halves first, or wide priors overflow
         return np.asarray(np.clip(2.0 * max(own, 1e-280) * WIDTHS, 1e-300, LARGEST))

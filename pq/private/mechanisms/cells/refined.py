@@ -66,17 +66,17 @@ class RefinedPartition:
         return (*outcome.places, *(float(count) for count in outcome.counts))
 
     def log_parts(self, column: Points, places: Places) -> LogParts:
-        outcome = self._outcome(places)
+        outcome = self.seen(places)
         return (Fraction(0), -math.inf) if outcome is None else log_cells_parts(self.first, column, outcome)
 
     def table(self, places: Places) -> Array:
-        outcome, own = self._outcome(places), self.first.partition
+        outcome, own = self.seen(places), self.first.partition
         if outcome is None:
             raise ValueError("places must be those of the first distribution function")
         seen = decoded(self.first, outcome).quantile(LEVELS)
         return mixed_table([seen, own.table(outcome.places)], [1.0 - FIRST_SHARE, FIRST_SHARE])
 
-    def _outcome(self, places: Places) -> CellsOutcome | None:
+    def seen(self, places: Places) -> CellsOutcome | None:
         """The first outcome that places stand for; None if they cannot be one."""
         size = self.first.partition.size or 0
         if len(places) < size or not all(math.isfinite(place) for place in places):

@@ -61,46 +61,58 @@ class Joint(Mechanism, name="joint"):
         return Points(np.ascontiguousarray(values), before)  # type: ignore[arg-type]
 
     def draw(self, column: Points, source: Source) -> Outcome:  # type: ignore[override]
-        return self._outcome(self._sampler(1)(self.joint, column.values, column.before, source.uniforms))
+        return self._outcome(sampler(1, len(self.levels))(self.joint, column.values, column.before, source.uniforms))
 
     def simulate(self, column: Points, source: Source, trials: int) -> Array:  # type: ignore[override]
-        draw, known = self._sampler(trials), (self.joint, column.values, column.before, source.uniforms)
+        known = self.joint, column.values, column.before, source.uniforms
+        draw = sampler(trials, len(self.levels))
         rows = [self._outcome(draw(*known)).values for _ in range(trials)]
         return np.array(rows).reshape(trials, len(self.request.distinct))
-
-    def _sampler(self, trials: int) -> Callable[..., tuple[Array, float | None]]:
-        """What draws: machine code where it is there or pays for so many trials, else the formulas."""
-        if CHAIN.ready(FORMULA_SECONDS * trials * len(self.levels)):
-            from pq.private.mechanisms.joint.machine import draw_joint_fast  # brings the compiler
-
-            return draw_joint_fast
-        return draw_joint
 
     def _outcome(self, drawn: tuple[Array, float | None]) -> Outcome:
         outputs, total = drawn
         kept = (("drawn", outputs.tolist()),) if self.levels != self.request.distinct else ()
-        return Outcome(self._values(outputs), None if total is None else round(total), kept)
-
-    def _values(self, outputs: Array) -> Array:
-        if self.levels == self.request.distinct:
-            return outputs
-        levels = [float(q) for q in self.levels]
-        values = interpolate(levels, outputs, [float(q) for q in self.request.distinct])
-        return on_multiples(self.joint, np.clip(values, *joint_support(self.request.priors)))
+        return Outcome(read_off(self.joint, self.request, outputs), None if total is None else round(total), kept)
 
     def log_parts(self, column: Points, outcome: Outcome) -> LogParts:  # type: ignore[override]
         from pq.private.mechanisms.joint.density import joint_log_density
 
-        outputs = np.array(dict(outcome.drawn).get("drawn", outcome.values), dtype=np.float64)
-        if len(outputs) != len(self.levels) or np.any(self._values(outputs) != outcome.values):
+        outputs = drawn_outputs(self.joint, self.request, outcome)
+        if outputs is None:
             return Fraction(0), -math.inf
-        total = None if outcome.total is None else self._total(outcome.total)
+        total = None if outcome.total is None else grid_total(self.joint, outcome.total)
         return Fraction(0), joint_log_density(self.joint, column.values, column.before, outputs, total)
 
-    def _total(self, count: int) -> float:
-        """The total of the public grid that is released as this whole number; minus one if none is."""
-        number = round(count / self.joint.total_unit)
-        return number * self.joint.total_unit if round(number * self.joint.total_unit) == count else -1.0
+
+def sampler(trials: int, outputs: int) -> Callable[..., tuple[Array, float | None]]:
+    """What draws joint outputs: machine code where it is there or pays for so many trials, else the formulas."""
+    if CHAIN.ready(FORMULA_SECONDS * trials * outputs):
+        from pq.private.mechanisms.joint.machine import draw_joint_fast  # brings the compiler
+
+        return draw_joint_fast
+    return draw_joint
+
+
+def read_off(plan: JointPlan, request: Request, outputs: Array) -> Array:
+    """Values of all distinct quantiles of a request, from the outputs of a plan: themselves, or on a curve."""
+    if plan.quantiles == request.distinct:
+        return outputs
+    values = interpolate(plan.levels.tolist(), outputs, [float(q) for q in request.distinct])
+    return on_multiples(plan, np.clip(values, *joint_support(request.priors)))
+
+
+def drawn_outputs(plan: JointPlan, request: Request, outcome: Outcome) -> Array | None:
+    """What a plan drew of an outcome; None where its values do not follow from that."""
+    outputs = np.array(dict(outcome.drawn).get("drawn", outcome.values), dtype=np.float64)
+    if len(outputs) != plan.size or np.any(read_off(plan, request, outputs) != outcome.values):
+        return None
+    return outputs
+
+
+def grid_total(plan: JointPlan, count: int) -> float:
+    """The total of the public grid that is released as this whole number; minus one if none is."""
+    number = round(count / plan.total_unit)
+    return number * plan.total_unit if round(number * plan.total_unit) == count else -1.0
 
 
 def drawn_levels(request: Request) -> tuple[Fraction, ...]:

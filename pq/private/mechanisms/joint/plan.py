@@ -42,6 +42,7 @@ CUTS = 512  # about as many edges of bins for all priors together
 LEAST_CUTS = 8  # for each
 TAIL = 12  # further cuts at shares of 2^-1 ... 2^-TAIL on either side
 FEWEST_PLACES, MOST_PLACES = 8, 64
+MOST_PARTS = 288  # of a base measure for machine code
 FEWEST_TOTAL = 3  # from so many outputs on the total is drawn as well
 
 
@@ -126,7 +127,7 @@ class JointPlan:
     @cached_property
     def tables(self) -> Array | None:
         """The base measure for machine code, see `pq.private.fast.encode`; None where that does not do it."""
-        tables = encode([self.base])
+        tables = encode([self.base], MOST_PARTS)
         return None if tables is None else tables[0][0, 0]
 
     @cached_property

@@ -1,0 +1,133 @@
+"""Joint releases, beyond the paper: what a record does to the score, and the tail of the score, in fractions."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Iterator
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from pq.bounds import joint_gap, joint_score
+from pq.core.priors import Uniform
+from pq.private.mechanisms.joint.plan import JointPlan
+from pq.private.mechanisms.joint.score import best_score, score_at
+from proofs_checks.engine.registry import check
+
+F = Fraction
+LEVELS = [(F(1, 2),), (F(1, 4), F(3, 4)), (F(1, 10), F(2, 5))]
+TOTALS = [F(i, 2) for i in range(10)]
+Score = Callable[[JointPlan, Any, Any], Any]
+
+
+def exact_score(counts: tuple[int, ...], levels: tuple[Fraction, ...], total: Fraction) -> Fraction:
+    ends = (F(0), *levels, F(1))
+    return sum((abs(c - total * (b - a)) for c, (a, b) in zip(counts, itertools.pairwise(ends), strict=True)), F(0))
+
+
+def exact_best(counts: tuple[int, ...], levels: tuple[Fraction, ...]) -> Fraction:
+    """The least score: it is convex and piecewise linear in the total, with corners at counts over shares."""
+    ends = (F(0), *levels, F(1))
+    corners = [c / (b - a) for c, (a, b) in zip(counts, itertools.pairwise(ends), strict=True)]
+    return min(exact_score(counts, levels, corner) for corner in corners)
+
+
+def _of_all_records(plan: JointPlan, counts: Any, total: Any) -> Any:
+    """Targets that move with the number of records."""
+    return score_at(plan, counts, np.sum(counts))
+
+
+def _best_twice(plan: JointPlan, counts: Any) -> Any:
+    return 2.0 * best_score(plan, counts)
+
+
+@check(
+    "ours:joint",
+    code=(score_at, best_score),
+    rejects=[(_of_all_records, best_score), (score_at, _best_twice)],
+)
+def check_joint_score(subject: tuple[Score, Callable[..., Any]] = (score_at, best_score)) -> str:
+    """Scores of small counts are the exact ones; one record more moves them by at most one, and by one somewhere."""
+    cases, largest = 0, F(0)
+    for levels in LEVELS:
+        plan = JointPlan.of(levels, epsilon=1, priors=Uniform(0, 1))
+        for counts in itertools.product(range(4), repeat=len(levels) + 1):
+            found = subject[1](plan, np.array(counts, dtype=float))
+            assert abs(float(exact_best(counts, levels)) - found) < 1e-12, (levels, counts)
+            for j, total in itertools.product(range(len(counts)), TOTALS):
+                more = tuple(c + (i == j) for i, c in enumerate(counts))
+                one, other = (exact_score(c, levels, total) for c in (counts, more))
+                assert abs(float(one) - subject[0](plan, np.array(counts, dtype=float), float(total))) < 1e-12
+                moved = abs(one - other), abs(exact_best(counts, levels) - exact_best(more, levels))
+                assert max(moved) <= 1, (levels, counts, j, total)
+                largest, cases = max(largest, *moved), cases + 1
+    assert largest == 1
+    return (
+        f"joint scores move by at most one record, with a total that is fixed or the best: {cases} cases in fractions"
+    )
+
+
+def ways(n: int, k: int) -> Iterator[tuple[tuple[int, ...], Fraction]]:
+    """Ranks of k ordered outputs among n records that cut a range in equal cells, and the share of the volume."""
+    for ranks in itertools.combinations_with_replacement(range(n + 1), k):
+        groups = [ranks.count(rank) for rank in set(ranks)]
+        yield ranks, F(math.factorial(k), math.prod(map(math.factorial, groups)) * (n + 1) ** k)
+
+
+def tails(n: int, k: int) -> tuple[dict[tuple[int, ...], tuple[Fraction, Fraction, Fraction]], Fraction]:
+    """Score, share and weight at rate log 2 of each way, for evenly spaced levels, whose scores are whole numbers."""
+    levels = tuple(F(i, k + 1) for i in range(1, k + 1))
+    out = {}
+    for ranks, share in ways(n, k):
+        counts = tuple(b - a for a, b in itertools.pairwise((0, *ranks, n)))
+        score = exact_best(counts, levels)
+        assert score.denominator == 1
+        out[ranks] = score, share, share / 2 ** int(score)
+    return out, sum((weight for *_, weight in out.values()), F(0))
+
+
+def _of_twice_the_budget(log_psi: float, epsilon: float, beta: float, **facts: Any) -> float:
+    return joint_score(log_psi, 2 * epsilon, beta, **facts)
+
+
+def _without_the_mass(log_psi: float, epsilon: float, beta: float, **facts: Any) -> float:
+    return joint_score(0.0, epsilon, beta, **facts)
+
+
+def _of_a_third_of_the_score(quantile: float, *known: float, **facts: Any) -> float:
+    return joint_gap(quantile, *known, **facts) / 3.0
+
+
+@check(
+    "ours:joint",
+    code=(joint_score, joint_gap),
+    rejects=[
+        (_of_twice_the_budget, joint_gap),
+        (_without_the_mass, joint_gap),
+        (joint_score, _of_a_third_of_the_score),
+    ],
+)
+def check_joint_gap(subject: tuple[Callable[..., float], Callable[..., float]] = (joint_score, joint_gap)) -> str:
+    """Exact tails of the score, with the best total, and of all gaps at once, for every box of outputs."""
+    epsilon, cases, worst = 2 * math.log(2), 0, 0.0
+    for n, k in itertools.product((0, 1, 2, 4, 6), (1, 2, 3)):
+        law, whole = tails(n, k)
+        for (box, share, _), beta in itertools.product(law.values(), (F(1, 2), F(1, 10), F(1, 1000))):
+            facts = {"box_score": float(box)}
+            bound = subject[0](math.log(share), epsilon, float(beta), **facts)
+            tail = sum((w for s, _, w in law.values() if s > bound + 1e-9), F(0)) / whole
+            assert tail <= beta, (n, k, box, beta)
+            limits = [subject[1](i / (k + 1), math.log(share), epsilon, float(beta), **facts) for i in range(1, k + 1)]
+            missed = sum(
+                (
+                    weight
+                    for ranks, (*_, weight) in law.items()
+                    if any(abs(r - F(n * (i + 1), k + 1)) > limits[i] + 1e-9 for i, r in enumerate(ranks))
+                ),
+                F(0),
+            )
+            assert missed <= beta, (n, k, box, beta)
+            cases, worst = cases + 1, max(worst, float(tail / beta))
+    return f"joint releases miss their bounds with at most {worst:.2f} of the stated probability: {cases} exact cases"
