@@ -89,7 +89,7 @@ SOUND = Shape()
     ],
 )
 def check_shortcuts(subject: Shape = SOUND) -> str:
-    """Two levels spend two budgets, exactly, on all columns of up to four of three records, which tie and lie on atoms."""
+    """Two levels spend two budgets, exactly, on all columns of up to four records that tie and lie on atoms."""
     worst, cases = F(1), 0
     for n in range(4):
         for one in itertools.combinations_with_replacement((1, 2, 3), n):
