@@ -38,7 +38,7 @@ def harmonic(logs: Iterable[float]) -> float:
     return float(math.log(len(values)) - np.logaddexp.reduce(-values))
 
 
-@check("thm:kary-main", "thm:binary", "thm:kary", code=(thm_kary, thm_binary), rejects=[0.3, 0.1])
+@check("thm:kary-main", "thm:binary", "thm:kary", code=(thm_kary, thm_binary), rejects=[0.4, 0.1])
 def check_original(share: float = 1.0) -> str:
     """thm:binary and thm:kary (K = 3, p = 2) under edge adaptation, with wrong priors."""
 
@@ -80,7 +80,7 @@ def restricted_log_psi(x: np.ndarray, release: pq.Release, i: int, epsilon_i: fl
     "lem:empirical-quantiles",
     "ours:dyadic-conditional",
     code=(lem_empirical_quantiles, dyadic_conditional),
-    rejects=[0.3, 0.1],
+    rejects=[0.5, 0.1],
 )
 def check_restricted(share: float = 1.0) -> str:
     """lem:empirical-quantiles under both adaptations, and ours:dyadic-conditional, with the Psi^ of each run."""
@@ -122,7 +122,7 @@ def release_by_level(
     "ours:binary-shares",
     "ours:kary-shares",
     code=(binary_weighted, binary_shares, kary_weighted, kary_shares),
-    rejects=[0.3, 0.1],
+    rejects=[0.4, 0.1],
 )
 def check_level_shares(share: float = 1.0) -> str:
     """ours:binary-shares and ours:kary-shares (K = 3): budgets by level under edge adaptation, with wrong priors."""

@@ -55,7 +55,7 @@ def check_mixture(share: float = 1.0) -> str:
 
 
 @check(
-    "cor:cauchy-robust", "cor:multi-cauchy", "cor:multiple", code=(cor_multiple, cor_multi_cauchy), rejects=[0.3, 0.1]
+    "cor:cauchy-robust", "cor:multi-cauchy", "cor:multiple", code=(cor_multiple, cor_multi_cauchy), rejects=[0.5, 0.1]
 )
 def check_cauchy_tree(share: float = 1.0) -> str:
     """cor:multi-cauchy (conditional), cor:multiple (edge): robust for wrong predictions, consistent for right ones."""
