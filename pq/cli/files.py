@@ -14,7 +14,7 @@ from pq.cli import refuse
 from pq.core.kind import NUMBER, SIMPLE_KINDS, Kind, kind_named
 from pq.private.columns.counts import Counts
 from pq.private.columns.files import OPENERS, TextFormat, compression_of, scan_parquet
-from pq.private.columns.frames import count, kind_of
+from pq.private.columns.frames import count
 from pq.private.columns.text import CellRule, TextColumn
 
 KINDS = [str(kind) for kind in SIMPLE_KINDS]
@@ -94,7 +94,7 @@ class FileColumn:
                 )
             content = sys.stdin.buffer.read() if self.file == "-" else Path(self.file).read_bytes()
             cells = TextColumn(self.text.column(content, self.column), self.rule)
-            return cells, kind_of(cells), str(self.rule)
+            return cells, cells.kind, str(self.rule)
         except OSError as error:
             raise click.ClickException(f"{self.file} cannot be read: {error.strerror}") from None
         except (ImportError, RuntimeError) as error:

@@ -17,8 +17,8 @@ from pq.core.kind import Kind, kind_named, shown
 from pq.core.plan import Plan
 from pq.core.priors import Prior
 from pq.core.request import Request
-from pq.private.columns.door import Array
-from pq.private.columns.frames import kind_of, records_of
+from pq.private.columns.door import Array, Readable
+from pq.private.columns.frames import column_of
 from pq.private.mechanisms import Mechanism, Outcome
 from pq.private.prepare import prepare
 from pq.private.randomness import Source
@@ -205,9 +205,9 @@ def release(
         on_nan=on_nan,
         max_contributions=max_contributions,
     )
-    kind, source = kind_of(x), Source(rng)
+    column, source = column_of(x), Source(rng)
     _charge(ledger, purpose, maker, 1)
-    return fulfil(maker, x, source, kind)
+    return fulfil(maker, column, source)
 
 
 def _charge(ledger: Any, purpose: str, maker: Mechanism, times: int) -> None:
@@ -218,12 +218,12 @@ def _charge(ledger: Any, purpose: str, maker: Mechanism, times: int) -> None:
     charge(ledger, epsilon=request.epsilon, adjacency=adjacency, purpose=purpose, rho=rho, times=times)
 
 
-def fulfil(maker: Mechanism, x: Any, source: Source, kind: Kind) -> Release:
+def fulfil(maker: Mechanism, column: Readable, source: Source) -> Release:
     """One release by a mechanism; nothing raises, warns or is kept after the data have come in."""
-    values, before = records_of(x, maker.request.on_nan)
+    records = column.records(maker.request.on_nan)
     with np.errstate(all="ignore"):
-        outcome = maker.draw(maker.column(values, before), source)
-    return _released(maker, outcome, kind)
+        outcome = maker.draw(maker.column(*records), source)
+    return _released(maker, outcome, column.kind)
 
 
 def simulate(
@@ -279,12 +279,11 @@ def simulate(
         on_nan=on_nan,
         max_contributions=max_contributions,
     )
-    kind_of(x)
-    source = Source(rng)
+    column, source = column_of(x), Source(rng)
     _charge(ledger, purpose, maker, count)
-    values, before = records_of(x, maker.request.on_nan)
+    records = column.records(maker.request.on_nan)
     with np.errstate(all="ignore"):
-        return maker.simulate(maker.column(values, before), source, count)[:, list(maker.request.positions)]
+        return maker.simulate(maker.column(*records), source, count)[:, list(maker.request.positions)]
 
 
 def _released(maker: Mechanism, outcome: Outcome, kind: Kind) -> Release:

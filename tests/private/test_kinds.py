@@ -25,7 +25,7 @@ from hypothesis import strategies as st
 
 import pq
 from pq.core.kind import Date, Duration, Kind, RealNumber, Time, Timestamp, seconds_of
-from pq.private.columns.frames import kind_of, records_of, weighted_records
+from pq.private.columns.frames import column_of, records_of, weighted_records
 
 EARLY, LATE = dt.datetime(1900, 1, 1), dt.datetime(2240, 1, 1)
 PARIS = ZoneInfo("Europe/Paris")
@@ -124,7 +124,7 @@ def test_a_declared_type_is_read_alike_in_every_container(name: str, data: st.Da
         column = make(pa.array(x, type=dtype))
         is_declared = container not in ("list", "rows", "scalars of arrow")
         if is_declared and "pandas" not in container and "categories" not in container:
-            found = kind_of(column)
+            found = column_of(column).kind
             assert str(found) == str(kind) or ("duckdb" in container and isinstance(found, Timestamp)), container
         counts = pq.count(column)
         numbers = np.repeat(counts.values, counts.counts).tolist()
@@ -168,7 +168,7 @@ REFUSED: dict[str, Callable[[], Any]] = {
 
 @pytest.mark.parametrize("name", REFUSED)
 def test_every_other_declared_type_is_refused_for_its_type_alone(name: str) -> None:
-    for refuse in (kind_of, records_of, pq.count, pq.inspect):
+    for refuse in (column_of, records_of, pq.count, pq.inspect):
         with pytest.raises((TypeError, ValueError), match=r"^(x|value) must") as refusal:
             refuse(REFUSED[name]())
         for secret in ("Ann", "22", "52"):
@@ -225,7 +225,7 @@ def test_the_autumn_clock_change_is_no_fault() -> None:
     x = [wall.replace(tzinfo=PARIS) for wall in walls]
     for column in (x, pd.Series(x), pl.Series(x), pa.array(x, type=pa.timestamp("us", "Europe/Paris"))):
         assert np.diff(records_of(column)[0]).tolist() == [3600.0] * 3
-    kind = kind_of(pd.Series(x))
+    kind = column_of(pd.Series(x)).kind
     assert kind.from_numbers(kind.to_numbers(x)).tolist() == x
     assert [stamp.fold for stamp in kind.from_numbers(kind.to_numbers(x))] == [0, 0, 1, 0]
 
@@ -260,7 +260,7 @@ def test_the_kind_travels_with_the_records() -> None:
     x = np.array(["2026-03-01", "NaT"], dtype="M8[D]")
     for held in (pq.SortedColumn(x), pq.count(x), pq.count(x).placed("drop"), pq.count(x).placed("lowest"),
                  pq.Counts(x, [1, 1]), pq.count(pl.LazyFrame({"x": x}), grid=3600)):  # fmt: skip
-        assert kind_of(held) == Date()
+        assert column_of(held).kind == Date()
     with pytest.raises(TypeError, match=r"^counts must be a column of numbers"):
         pq.Counts([1.0], np.array([1], dtype="m8[s]"))
 

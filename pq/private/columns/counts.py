@@ -10,12 +10,11 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from pq.core.kind import NUMBER, Kind
-from pq.private.columns.door import LARGEST, Array, kind_and_floats
+from pq.private.columns.door import LARGEST, Array, IntArray, kind_and_floats
 
-IntArray = npt.NDArray[np.int64]
+Numbers = Array | IntArray
 MOST = 2.0**53  # records that a column may hold; beyond, float64 does not tell one more
 
 
@@ -44,17 +43,27 @@ class Counts:
 
     def __init__(self, values: Any, counts: Any = None, missing: int = 0, *, kind: Kind | None = None) -> None:
         declared_kind, numbers = _read(values, "values")
+        held = None if counts is None else _records_at(counts, len(numbers))
+        self._fill(kind or declared_kind, numbers, held, missing)
+
+    @classmethod
+    def of(cls, kind: Kind, numbers: Array, counts: Numbers | None = None, missing: float = 0) -> Counts:
+        """The same of floats in the unit of a kind, and of counts as floats."""
+        made = object.__new__(cls)
+        made._fill(kind, numbers, None if counts is None else _whole(counts), missing)
+        return made
+
+    def _fill(self, kind: Kind, numbers: Array, held: Array | None, missing: float) -> None:
         unknown = np.isnan(numbers)
-        if counts is None:
-            held, unheld, kept = None, float(np.count_nonzero(unknown)), ~unknown
+        if held is None:
+            unheld, kept = float(np.count_nonzero(unknown)), ~unknown
         else:
-            held = _records_at(counts, len(numbers))
             unheld, kept = float(np.sum(held[unknown])), ~unknown & (held > 0)
             held = held[kept]
         unheld = min(max(float(np.nan_to_num(float(min(missing, MOST)))), 0.0) + unheld, MOST)
         distinct, records = _merged(np.clip(numbers[kept], -LARGEST, LARGEST) + 0.0, held)  # one zero
         distinct.flags.writeable = records.flags.writeable = False
-        facts = {"values": distinct, "counts": records, "missing": int(unheld), "kind": kind or declared_kind}
+        facts = {"values": distinct, "counts": records, "missing": int(unheld), "kind": kind}
         for name, fact in facts.items():
             object.__setattr__(self, name, fact)
 
@@ -66,6 +75,11 @@ class Counts:
         """(d + 1,) records before each value, and all of them; see `pq.private.columns.cells.Points`."""
         return np.concatenate([[0], np.cumsum(self.counts)])
 
+    def records(self, on_nan: str) -> tuple[Array, IntArray]:
+        """The values in increasing order, missing ones put where `on_nan` says, and the records before each."""
+        placed = self.placed(on_nan)
+        return placed.values, placed.before
+
     def placed(self, on_nan: str) -> Counts:
         """The same records, the missing ones dropped or counted at the lowest or the highest number, as in `release`.
 
@@ -75,9 +89,9 @@ class Counts:
         if not self.missing:
             return self
         if on_nan == "drop":
-            return Counts(self.values, self.counts, kind=self.kind)
+            return Counts.of(self.kind, self.values, self.counts)
         end = -LARGEST if on_nan == "lowest" else LARGEST
-        return Counts(np.append(self.values, end), np.append(self.counts, self.missing), kind=self.kind)
+        return Counts.of(self.kind, np.append(self.values, end), np.append(self.counts, self.missing))
 
 
 def _read(column: Any, name: str) -> tuple[Kind, Array]:
@@ -87,7 +101,7 @@ def _read(column: Any, name: str) -> tuple[Kind, Array]:
         raise type(error)(str(error).replace("x must", f"{name} must", 1)) from None
 
 
-def _whole(counts: Array) -> Array:
+def _whole(counts: Numbers) -> Array:
     """Each count as a whole number from 0 to `MOST`."""
     with np.errstate(all="ignore"):
         return np.floor(np.clip(np.nan_to_num(counts, nan=0.0, posinf=MOST, neginf=0.0), 0.0, MOST))

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from pq.core.kind import NUMBER, Date, Duration, Kind, Time, Timestamp, holds_seconds, seconds_of_ticks
+from pq.core.kind import NUMBER, Date, Duration, Kind, Time, Timestamp, kind_of_ticks, seconds_of_ticks
+from pq.private.columns.library import is_table
 from pq.private.columns.record import each
 from pq.private.columns.text import TextColumn
 
@@ -34,16 +34,19 @@ class Declared:
     grouping: Grouping = "value"
 
 
-def declaration_of(x: Any) -> Declared:
-    """The declared type of one column in memory; raises `TypeError` or `ValueError` naming x if it holds no records."""
+def declaration_of(x: Any, library: str) -> Declared:
+    """The declared type of one column in memory, which some library made.
+
+    Raises `TypeError` or `ValueError` naming x if it holds no records.
+    """
     if x is None or isinstance(x, WITHOUT_COLUMN):
         raise refused(type(x).__name__)
     if is_table(x) or len(getattr(x, "shape", (0,))) != 1:
         raise ValueError("x must be one-dimensional")
     if isinstance(x, TextColumn):
         return Declared(x.kind, lambda x: x.values, "none")
-    if library_of(x) in LIBRARIES:
-        return LIBRARIES[library_of(x)](x)
+    if library in LIBRARIES:
+        return LIBRARIES[library](x)
     if isinstance(x, range):
         return Declared(NUMBER, lambda x: np.asarray(x, dtype=np.float64), "none")
     if hasattr(x, "__array__"):
@@ -51,22 +54,6 @@ def declaration_of(x: Any) -> Declared:
     if not isinstance(x, Iterable) and not hasattr(x, "__getitem__"):
         raise refused(type(x).__name__)
     return Declared(NUMBER, listed, "none")
-
-
-def library_of(x: Any) -> str:
-    """The package that an object's class comes from, or the first of its bases that is in `LIBRARIES`."""
-    return _library(type(x))  # type: ignore[arg-type]  # classes can be hashed
-
-
-@lru_cache(maxsize=256)
-def _library(kind: type) -> str:
-    made_by = [base.__module__.partition(".")[0] for base in kind.__mro__]
-    return next((name for name in made_by if name in LIBRARIES), made_by[0])
-
-
-def is_table(x: Any) -> bool:
-    """Whether x is a data frame or a query of whatever engine, by its type alone."""
-    return hasattr(type(x), "columns")
 
 
 def listed(x: Any) -> Array:
@@ -88,15 +75,10 @@ def of_dtype(dtype: np.dtype[Any]) -> Declared:
         return Declared(NUMBER, _floats, "number")
     if dtype.kind == "O":
         return Declared(NUMBER, lambda x: each(x.tolist()), "none")  # masked records become None
-    if holds_seconds(dtype):
-        return Declared(_kind_of_ticks(dtype), _seconds)
+    ticks = kind_of_ticks(dtype)
+    if ticks is not None:
+        return Declared(ticks, _seconds)
     raise refused(dtype.type.__name__)  # the name of a type of texts would tell how long the longest is
-
-
-def _kind_of_ticks(dtype: np.dtype[Any]) -> Kind:
-    if dtype.kind == "m":
-        return Duration()
-    return Date() if np.datetime_data(dtype)[0] in "YMWD" else Timestamp()
 
 
 def _of_numpy(x: Any) -> Declared:

@@ -17,20 +17,38 @@ from __future__ import annotations
 import math
 import threading
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Any
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from functools import cached_property
+from typing import Any, Protocol
 
 import numpy as np
+import numpy.typing as npt
 
 from pq.core.kind import NUMBER, Kind
-from pq.private.columns.declared import Array, declaration_of, is_table
+from pq.private.columns.declared import Array, declaration_of
+from pq.private.columns.library import library_of
 
-__all__ = ["LARGEST", "Array", "SortedColumn", "as_floats", "is_table", "sorted_values", "with_missing"]
+__all__ = ["LARGEST", "Array", "Readable", "SortedColumn", "UnreadColumn", "as_floats", "with_missing"]
 
 LARGEST = float(np.finfo(np.float64).max)
 FLOAT64 = np.dtype(np.float64)
 HEAD = 16  # records that are looked at before all are, to see whether a column is in order
+
+
+IntArray = npt.NDArray[np.int64]
+
+
+class Readable(Protocol):
+    """A column that a release takes: what its records are declared to be, and the records, which are read when asked.
+
+    `records` gives them in increasing order, missing ones put where `on_nan` says, and, if a value stands for several
+    records, how many come before each; see `pq.private.columns.cells.Points`.
+    """
+
+    @property
+    def kind(self) -> Kind: ...
+    def records(self, on_nan: str) -> tuple[Array, IntArray | None]: ...
 
 
 def as_floats(x: Any) -> Array:
@@ -38,7 +56,7 @@ def as_floats(x: Any) -> Array:
 
     Raises `TypeError` for a type that holds no real numbers and `ValueError` for a shape that is no column, naming x.
     """
-    return x if _is_ready(x) else kind_and_floats(x)[1]
+    return kind_and_floats(x)[1]
 
 
 def kind_and_floats(x: Any) -> tuple[Kind, Array]:
@@ -46,7 +64,7 @@ def kind_and_floats(x: Any) -> tuple[Kind, Array]:
     if _is_ready(x):
         return NUMBER, x
     with quiet():
-        type_of_x = declaration_of(x)
+        type_of_x = declaration_of(x, library_of(x))
         return type_of_x.kind, type_of_x.read(x)
 
 
@@ -63,13 +81,6 @@ def quiet() -> Iterator[None]:
 
 def _is_ready(x: Any) -> bool:
     return type(x) is np.ndarray and x.dtype == FLOAT64 and x.ndim == 1
-
-
-def sorted_values(x: Any, on_nan: str = "drop") -> Array:
-    """The column's records in increasing order, all finite; never the caller's own memory changed."""
-    values = as_floats(x)
-    known = _known_in_order(values)
-    return with_missing(known, len(values) - len(known), on_nan)
 
 
 def _known_in_order(values: Array) -> Array:
@@ -98,6 +109,31 @@ def with_missing(known: Array, missing: int, on_nan: str) -> Array:
     return np.concatenate([known, np.full(missing, LARGEST)])
 
 
+class UnreadColumn:
+    """A column of which nothing but its declared type has been looked at.
+
+    kind: that type. read: the records, in whatever order or as another column; called once, by the first who asks.
+    plain: whether reading has nothing to warn of.
+    """
+
+    def __init__(self, kind: Kind, read: Callable[[], Array | Readable], plain: bool = False) -> None:
+        self.kind, self._read, self._plain = kind, read, plain
+
+    @cached_property
+    def _held(self) -> tuple[Array, int] | Readable:
+        with nullcontext() if self._plain else quiet():
+            found = self._read()
+        if not isinstance(found, np.ndarray):
+            return found
+        known = _known_in_order(found)
+        return known, len(found) - len(known)
+
+    def records(self, on_nan: str) -> tuple[Array, IntArray | None]:
+        """See `Readable`."""
+        held = self._held
+        return (with_missing(*held, on_nan), None) if isinstance(held, tuple) else held.records(on_nan)
+
+
 class SortedColumn:
     """A sensitive column sorted and checked once, for many releases: `pq.release` then takes time logarithmic in n.
 
@@ -120,6 +156,6 @@ class SortedColumn:
     def __repr__(self) -> str:
         return "<SortedColumn of sensitive records>"
 
-    def placed(self, on_nan: str) -> Array:
+    def records(self, on_nan: str) -> tuple[Array, None]:
         """The sorted records, those that are missing put where `on_nan` says."""
-        return with_missing(self._known, self.missing, on_nan)
+        return with_missing(self._known, self.missing, on_nan), None

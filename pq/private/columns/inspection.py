@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from pq.private.columns.door import SortedColumn
-from pq.private.columns.frames import count, kind_of
+from pq.private.columns.frames import column_of, count
 from pq.private.columns.text import TextColumn
 
 NOT_PRIVATE = (
@@ -48,7 +48,7 @@ def inspect(x: Any) -> Inspection:
     >>> inspect([31, "n/a", None, "$40"]).unread
     2
     """
-    kind = kind_of(x)
+    kind = column_of(x).kind
     if isinstance(x, TextColumn):
         rule, unread = str(x.rule), int(np.count_nonzero(np.isnan(x.values)))
     else:

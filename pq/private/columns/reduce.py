@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
 from pq.core.grid import LATTICE_END, from_units, to_units
-from pq.private.columns.counts import MOST, Counts
+from pq.core.kind import NUMBER, Kind
+from pq.private.columns.counts import MOST, Counts, Numbers
 from pq.private.columns.declared import Declared
-from pq.private.columns.door import LARGEST, as_floats
-from pq.private.columns.tables import running
+from pq.private.columns.door import LARGEST, Array, as_floats
 
 COLUMNS = VALUE, RECORDS = "value", "records"
+UNREADABLE = "x must be a query that its engine can run; its own message is kept back, since it may show records"
 MISSING = float("inf")  # marks missing values inside an engine, where true infinities have been clipped
 
 
@@ -28,15 +30,25 @@ def reduced(frame: Any, names: list[str], declared: Declared, step: Fraction | N
     if declared.grouping == "number":
         return _of_numbers(chosen, step)
     values, counts = _grouped(chosen, nw.col(VALUE))
-    made = Counts(values, counts, kind=declared.kind)
-    return made if step is None else rounded(made, step)
+    return rounded(declared.kind, as_floats(values), as_floats(counts), step)
 
 
-def rounded(counts: Counts, step: Fraction) -> Counts:
-    """The same records at the nearest multiples of a step."""
-    with np.errstate(all="ignore"):
-        units = np.clip(np.rint(to_units(counts.values, step)), -LATTICE_END, LATTICE_END)
-    return Counts(from_units(units, step), counts.counts, counts.missing, kind=counts.kind)
+def fetched(
+    fetch: Callable[[list[str]], Callable[[str], Any]], names: list[str], types: list[Declared], step: Fraction | None
+) -> Counts:
+    """The same of a table that no engine can reduce."""
+    held = running(fetch)(names)
+    columns = [declared.read(held(name)) for declared, name in zip(types, names, strict=True)]
+    return rounded(types[0].kind, columns[0], columns[1] if len(columns) > 1 else None, step)
+
+
+def rounded(kind: Kind, values: Array, counts: Numbers | None, step: Fraction | None, missing: int = 0) -> Counts:
+    """Records at the nearest multiples of a step, if there is one."""
+    if step is not None:
+        with np.errstate(all="ignore"):
+            units = np.clip(np.rint(to_units(np.clip(values, -LARGEST, LARGEST), step)), -LATTICE_END, LATTICE_END)
+            values = from_units(units, step)
+    return Counts.of(kind, values, counts, missing)
 
 
 def _of_numbers(frame: Any, step: Fraction | None) -> Counts:
@@ -51,7 +63,7 @@ def _of_numbers(frame: Any, step: Fraction | None) -> Counts:
     values = as_floats(values)
     missing = values == MISSING
     values = values if step is None else from_units(values, step)
-    return Counts(np.where(missing, np.nan, values), counts)
+    return Counts.of(NUMBER, np.where(missing, np.nan, values), as_floats(counts))
 
 
 def _grouped(frame: Any, value: Any) -> tuple[Any, Any]:
@@ -84,3 +96,16 @@ def _units(number: Any, step: Fraction) -> Any:
     part, odd = exact - below, below - 2.0 * (below / 2.0).floor()
     up = (part > 0.5) | ((part >= 0.5) & (odd > 0.5))
     return nw.when(up).then(below + 1.0).otherwise(below).clip(-LATTICE_END, LATTICE_END)
+
+
+def running(fetch: Callable[..., Any]) -> Callable[..., Any]:
+    """An engine's work; where it fails, as on a text that its own query takes for a number, it tells no record."""
+
+    def run(*arguments: Any) -> Any:
+        try:
+            return fetch(*arguments)
+        except Exception:
+            pass  # raised below, where the engine's own error is not its context
+        raise RuntimeError(UNREADABLE)
+
+    return run

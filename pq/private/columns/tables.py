@@ -4,24 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import partial
 from typing import Any
 
 from pq.core.kind import NUMBER, Date, Kind, Time, Timestamp
+from pq.private.columns.counts import Counts
 from pq.private.columns.declared import (
-    LIBRARIES,
     Declared,
-    is_table,
-    library_of,
     listed,
     of_arrow_type,
     of_pandas_type,
     of_polars_type,
     refused,
 )
+from pq.private.columns.library import KNOWN, is_table
+from pq.private.columns.reduce import fetched, reduced
 
 Types = dict[str, Callable[[], Declared]]
-UNREADABLE = "x must be a query that its engine can run; its own message is kept back, since it may show records"
 DUCKDB_NUMBERS = (
     *("tinyint", "smallint", "integer", "bigint", "hugeint", "utinyint", "usmallint", "uinteger", "ubigint"),
     *("uhugeint", "float", "double", "boolean", "sqlnull", "null"),
@@ -47,14 +47,34 @@ class OpenTable:
     lazy: Any = None
 
 
-def opened(x: Any) -> OpenTable | None:
-    """x as a table, or None if it is a single column; nothing of it is read yet."""
-    library = library_of(x).lstrip("_")
+def counting(
+    x: Any, library: str, value: str | None, count: str | None, step: Fraction | None
+) -> tuple[Kind, Callable[[], Counts]] | None:
+    """What a table's column is declared to be, and what counts its records when it is called; None if x is no table.
+
+    library: that made x. The others: as for `pq.count`, which says what is refused. Nothing is read yet.
+    """
+    table = opened(x, library)
+    if table is None:
+        return None
+    names = _names(list(table.types), value, count)
+    types = [_declared(table, argument, name) for argument, name in zip(("value", "count"), names, strict=False)]
+    kind, lazy = types[0].kind, table.lazy
+    if len(types) == 2 and types[1].kind != NUMBER:
+        raise TypeError(f"count must name a column of numbers, {names[1]!r} is one of kind {types[1].kind}")
+    if lazy is not None and types[0].grouping != "none" and types[-1].grouping in ("number", types[0].grouping):
+        return kind, lambda: reduced(lazy, names, types[0], step)
+    return kind, lambda: fetched(table.fetch, names, types, step)
+
+
+def opened(x: Any, library: str) -> OpenTable | None:
+    """x, which a library made, as a table, or None if it is a single column; nothing of it is read yet."""
+    library = library.lstrip("_")
     if hasattr(x, "fetchall") and hasattr(x, "description"):
         return _of_cursor(x, library)
     if library == "pyarrow" and hasattr(x, "schema"):
         return _of_arrow(x)
-    if not is_table(x) and (library in LIBRARIES or not hasattr(x, "to_frame")):
+    if not is_table(x) and (library in KNOWN or not hasattr(x, "to_frame")):
         return None
     return _of_frame(x)
 
@@ -65,7 +85,7 @@ def _of_arrow(x: Any) -> OpenTable:
     def fetch(names: list[str]) -> Callable[[str], Any]:
         return (x.read_all() if hasattr(x, "read_all") else x).column
 
-    return OpenTable({field.name: partial(of_arrow_type, field.type) for field in x.schema}, running(fetch))
+    return OpenTable({field.name: partial(of_arrow_type, field.type) for field in x.schema}, fetch)
 
 
 def _of_cursor(x: Any, library: str) -> OpenTable | None:
@@ -77,13 +97,13 @@ def _of_cursor(x: Any, library: str) -> OpenTable | None:
     names = [column[0] for column in x.description]
     if library == "duckdb":
         types: Types = {column[0]: partial(of_duckdb_type, column[1]) for column in x.description}
-        return OpenTable(types, running(lambda names: x.to_arrow_table().column))
+        return OpenTable(types, lambda names: x.to_arrow_table().column)
 
     def fetch(wanted: list[str]) -> Callable[[str], Any]:
         rows = x.fetchall()
         return lambda name: [row[names.index(name)] for row in rows]
 
-    return OpenTable({name: lambda: Declared(NUMBER, listed, "none") for name in names}, running(fetch))
+    return OpenTable({name: lambda: Declared(NUMBER, listed, "none") for name in names}, fetch)
 
 
 def _of_frame(x: Any) -> OpenTable | None:
@@ -95,7 +115,7 @@ def _of_frame(x: Any) -> OpenTable | None:
     if isinstance(frame, nw.DataFrame):
         return OpenTable(_types(frame), lambda names: lambda name: frame.get_column(name).to_native())
     if isinstance(frame, nw.LazyFrame):
-        return OpenTable(_types(frame), running(lambda names: _collected(frame.select(*names))), frame)
+        return OpenTable(_types(frame), lambda names: _collected(frame.select(*names)), frame)
     return None
 
 
@@ -145,14 +165,24 @@ def of_narwhals_type(dtype: Any) -> Declared:
     raise refused(type(dtype).__name__)
 
 
-def running(fetch: Callable[..., Any]) -> Callable[..., Any]:
-    """An engine's work; where it fails, as on a text that its own query takes for a number, it tells no record."""
+def _declared(table: OpenTable, argument: str, name: str) -> Declared:
+    try:
+        return table.types[name]()
+    except TypeError as error:
+        what = str(error).rpartition("got ")[2]
+        message = f"{argument} must name a column of numbers, dates or times, {name!r} is of type {what}"
+        raise TypeError(message) from None
 
-    def run(*arguments: Any) -> Any:
-        try:
-            return fetch(*arguments)
-        except Exception:
-            pass  # raised below, where the engine's own error is not its context
-        raise RuntimeError(UNREADABLE)
 
-    return run
+def _names(columns: list[str], value: str | None, count: str | None) -> list[str]:
+    """The columns to read: of values and, if there is one, of counts."""
+    if value is None:
+        others = [name for name in columns if name != count]
+        if len(others) != 1:
+            raise ValueError(f"value must name one of the columns {', '.join(map(str, others))}")
+        value = others[0]
+    wanted = {"value": value} if count is None else {"value": value, "count": count}
+    for argument, name in wanted.items():
+        if name not in columns:
+            raise ValueError(f"{argument} must name one of the columns {', '.join(map(str, columns))}, got {name!r}")
+    return list(wanted.values())
