@@ -40,6 +40,27 @@ class Source:
         return os.urandom(count) if self._generator is None else self._generator.bytes(count)
 
 
+class Tape(Source):
+    """Uniforms of another source, which after `rewind` come again before any new ones do."""
+
+    def __init__(self, source: Source) -> None:
+        self._source, self._given, self._next = source, np.empty(0), 0
+
+    def rewind(self) -> Tape:
+        self._next = 0
+        return self
+
+    def uniforms(self, *shape: int) -> Array:
+        start, self._next = self._next, self._next + math.prod(shape)
+        if self._next > len(self._given):
+            self._given = np.append(self._given, self._source.uniforms(self._next - len(self._given)))
+        return self._given[start : self._next].reshape(shape)
+
+    def bytes(self, count: int) -> bytes:
+        """New ones; nothing that draws bytes begins anew."""
+        return self._source.bytes(count)
+
+
 def _generator(rng: Any) -> np.random.Generator:
     if isinstance(rng, np.random.Generator):
         return rng

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -17,11 +18,13 @@ from pq.core.kind import Kind, kind_named, shown
 from pq.core.plan import Plan
 from pq.core.priors import Prior
 from pq.core.request import Request
-from pq.private.columns.door import Array, Readable
+from pq.private.columns.door import Array, Readable, UnreadColumn
 from pq.private.columns.frames import column_of
+from pq.private.columns.part import Part, Unknown
+from pq.private.fast.selection import parts_of
 from pq.private.mechanisms import Mechanism, Outcome
 from pq.private.prepare import prepare
-from pq.private.randomness import Source
+from pq.private.randomness import Source, Tape
 
 VERSION = 2  # of what `Release.to_dict` writes
 PLAN_FACTS = ("arity", "budget_power", "public_total")  # that it writes of a tree, the last where there is one
@@ -220,10 +223,25 @@ def _charge(ledger: Any, purpose: str, maker: Mechanism, times: int) -> None:
 
 def fulfil(maker: Mechanism, column: Readable, source: Source) -> Release:
     """One release by a mechanism; nothing raises, warns or is kept after the data have come in."""
-    records = column.records(maker.request.on_nan)
     with np.errstate(all="ignore"):
-        outcome = maker.draw(maker.column(*records), source)
+        for part in _parts(maker, column):
+            source = source.rewind() if isinstance(source, Tape) else Tape(source)
+            with suppress(Unknown):
+                outcome = maker.draw(part, source)
+                break
+        else:
+            source = source.rewind() if isinstance(source, Tape) else source
+            outcome = maker.draw(maker.column(*column.records(maker.request.on_nan)), source)
     return _released(maker, outcome, column.kind)
+
+
+def _parts(maker: Mechanism, column: Readable) -> Iterable[Part]:
+    """What lies around the quantiles of a column that nobody has sorted, ever more of it; nothing to sort it all."""
+    near = maker.near
+    if near is None or maker.request.on_nan != "drop" or not isinstance(column, UnreadColumn):
+        return ()
+    records = column.unsorted()
+    return () if records is None else parts_of(records, *near)
 
 
 def simulate(

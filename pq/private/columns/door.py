@@ -85,8 +85,7 @@ def _is_ready(x: Any) -> bool:
 
 def _known_in_order(values: Array) -> Array:
     """The numbers among some records in increasing order, infinities as the largest finite numbers."""
-    head = values[:HEAD].tolist()
-    if head != sorted(head) or not _in_order(values):
+    if not _in_order(values):
         values = np.sort(values)
         if math.isnan(values.item(-1)):  # NaN comes last
             values = values[: int(np.searchsorted(values, np.nan))]
@@ -97,6 +96,9 @@ def _known_in_order(values: Array) -> Array:
 
 def _in_order(values: Array) -> bool:
     """Whether records are sorted and none is missing."""
+    head = values[:HEAD].tolist()
+    if head != sorted(head):
+        return False
     return bool((values[1:] >= values[:-1]).all()) and not np.isnan(values[:1]).any()  # NaN compares false
 
 
@@ -120,13 +122,24 @@ class UnreadColumn:
         self.kind, self._read, self._plain = kind, read, plain
 
     @cached_property
-    def _held(self) -> tuple[Array, int] | Readable:
+    def _found(self) -> Array | Readable:
         with nullcontext() if self._plain else quiet():
-            found = self._read()
+            return self._read()
+
+    @cached_property
+    def _held(self) -> tuple[Array, int] | Readable:
+        found = self._found
         if not isinstance(found, np.ndarray):
             return found
         known = _known_in_order(found)
         return known, len(found) - len(known)
+
+    def unsorted(self) -> Array | None:
+        """All records in whatever order they came, missing ones among them; None where the order is known."""
+        found = self._found
+        if not isinstance(found, np.ndarray) or "_held" in vars(self) or _in_order(found):
+            return None
+        return np.ascontiguousarray(found)
 
     def records(self, on_nan: str) -> tuple[Array, IntArray | None]:
         """See `Readable`."""

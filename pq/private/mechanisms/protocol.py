@@ -61,6 +61,12 @@ class Mechanism(ABC):
         """Parts that a record on a grid may be split into."""
         return 1
 
+    @property
+    def near(self) -> tuple[Array, float] | None:
+        """Quantiles, and the ranks around each that a release rarely looks beyond, as far as public facts tell; `draw`
+        then takes a `Part` too. None if it takes whole columns only."""
+        return None
+
     def column(self, values: Array, before: Any) -> Points | Lattice:
         """Sorted records, and how many come before each, as the column that the methods take."""
         step = self.request.step
