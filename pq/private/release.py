@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
-from contextlib import suppress
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -20,8 +19,8 @@ from pq.core.priors import Prior
 from pq.core.request import Request
 from pq.private.columns.door import Array, Readable, UnreadColumn
 from pq.private.columns.frames import column_of
-from pq.private.columns.part import Part, Unknown
-from pq.private.fast.selection import parts_of
+from pq.private.columns.part import Unknown
+from pq.private.columns.selection import Pieces, parts_of
 from pq.private.mechanisms import Mechanism, Outcome
 from pq.private.prepare import prepare
 from pq.private.randomness import Source, Tape
@@ -224,24 +223,24 @@ def _charge(ledger: Any, purpose: str, maker: Mechanism, times: int) -> None:
 def fulfil(maker: Mechanism, column: Readable, source: Source) -> Release:
     """One release by a mechanism; nothing raises, warns or is kept after the data have come in."""
     with np.errstate(all="ignore"):
-        for part in _parts(maker, column):
-            source = source.rewind() if isinstance(source, Tape) else Tape(source)
-            with suppress(Unknown):
-                outcome = maker.draw(part, source)
-                break
-        else:
-            source = source.rewind() if isinstance(source, Tape) else source
-            outcome = maker.draw(maker.column(*column.records(maker.request.on_nan)), source)
+        outcome = _of_parts(maker, column, tape := Tape(source))
+        if outcome is None:
+            outcome = maker.draw(maker.column(*column.records(maker.request.on_nan)), tape.rewind())
     return _released(maker, outcome, column.kind)
 
 
-def _parts(maker: Mechanism, column: Readable) -> Iterable[Part]:
-    """What lies around the quantiles of a column that nobody has sorted, ever more of it; nothing to sort it all."""
-    near = maker.near
-    if near is None or maker.request.on_nan != "drop" or not isinstance(column, UnreadColumn):
-        return ()
-    records = column.unsorted()
-    return () if records is None else parts_of(records, *near)
+def _of_parts(maker: Mechanism, column: Readable, tape: Tape) -> Outcome | None:
+    """What would be drawn from a column that nobody has sorted, from ever more of what lies around the quantiles; None
+    where that does not do, or what is drawn needs all records."""
+    near = maker.near if maker.request.on_nan == "drop" else None
+    arrays = column.unsorted() if near is not None and isinstance(column, UnreadColumn) else None
+    for part in () if near is None or arrays is None else parts_of(Pieces(arrays), *near):
+        try:
+            return maker.draw(part, tape.rewind())
+        except Unknown as unknown:
+            if unknown.everything:
+                return None
+    return None
 
 
 def simulate(

@@ -27,11 +27,14 @@ WITHOUT_COLUMN = (str, bytes, bytearray, dict, set, frozenset)
 @dataclass(frozen=True)
 class Declared:
     """A declared type: its `kind`, how a column of it is read as floats (NaN for missing records), and what an engine
-    may group equal records by before they are: the "number" that they are cast to, the "value" itself, or "none"."""
+    may group equal records by before they are: the "number" that they are cast to, the "value" itself, or "none".
+
+    pieces: a column of it as arrays of real numbers of any type that take no memory of their own, if that can be."""
 
     kind: Kind
     read: Callable[[Any], Array]
     grouping: Grouping = "value"
+    pieces: Callable[[Any], list[npt.NDArray[Any]]] | None = None
 
 
 def declaration_of(x: Any, library: str) -> Declared:
@@ -72,7 +75,7 @@ def listed(x: Any) -> Array:
 def of_dtype(dtype: np.dtype[Any]) -> Declared:
     """The declared type of an array of numpy."""
     if dtype.kind in REAL_KINDS:
-        return Declared(NUMBER, _floats, "number")
+        return Declared(NUMBER, _floats, "number", None if dtype.kind == "b" else _pieces)
     if dtype.kind == "O":
         return Declared(NUMBER, lambda x: each(x.tolist()), "none")  # masked records become None
     ticks = kind_of_ticks(dtype)
@@ -100,7 +103,9 @@ def of_pandas_type(dtype: Any) -> Declared:
 
     if isinstance(dtype, np.dtype):
         inner = of_dtype(dtype)
-        return Declared(inner.kind, lambda x: inner.read(x.to_numpy()), inner.grouping)
+        pieces = inner.pieces
+        again = None if pieces is None else lambda x: pieces(x.to_numpy())
+        return Declared(inner.kind, lambda x: inner.read(x.to_numpy()), inner.grouping, again)
     if isinstance(dtype, pd.DatetimeTZDtype):
         return Declared(Timestamp(str(dtype.tz)), lambda x: _seconds(x.to_numpy(dtype=f"M8[{dtype.unit}]")))
     if isinstance(dtype, pd.ArrowDtype):
@@ -126,12 +131,14 @@ def of_polars_type(dtype: Any) -> Declared:
     import polars as pl
 
     base = dtype.base_type()
+    plain = (pl.Int8, pl.Int16, pl.Int32, pl.Int64, pl.UInt8, pl.UInt16, pl.UInt32, pl.UInt64, pl.Float32, pl.Float64)
     if base == pl.Null:  # a column of which nothing is known, not even its type
         return Declared(NUMBER, lambda x: np.full(len(x), np.nan), "none")
     if base == pl.Decimal:
         return Declared(NUMBER, lambda x: each(x.to_list()))
     if dtype.is_numeric() or base == pl.Boolean:
-        return Declared(NUMBER, lambda x: x.cast(pl.Float64).to_numpy(), "number")
+        pieces = (lambda x: [chunk.to_numpy() for chunk in x.get_chunks()]) if base in plain else None
+        return Declared(NUMBER, lambda x: x.cast(pl.Float64).to_numpy(), "number", pieces)
     if base == pl.Object:
         return Declared(NUMBER, lambda x: each(x.to_list()), "none")
     if base == pl.Time:
@@ -151,7 +158,9 @@ def of_arrow_type(dtype: Any) -> Declared:
 
     types = pa.types
     if types.is_integer(dtype) or types.is_floating(dtype) or types.is_boolean(dtype) or types.is_null(dtype):
-        return Declared(NUMBER, lambda x: _arrow_numbers(x.cast(pa.float64(), safe=False)), "number")
+        plain = types.is_integer(dtype) or types.is_float32(dtype) or types.is_float64(dtype)
+        pieces = (lambda x: [*map(_arrow_numbers, getattr(x, "chunks", [x]))]) if plain else None
+        return Declared(NUMBER, lambda x: _arrow_numbers(x.cast(pa.float64(), safe=False)), "number", pieces)
     if types.is_decimal(dtype):
         return Declared(NUMBER, lambda x: each(x.to_pylist()))
     if types.is_dictionary(dtype):
@@ -220,6 +229,10 @@ def _is_plain(kind: type) -> bool:
 def _floats(x: npt.NDArray[Any]) -> Array:
     values = x.astype(np.float64, copy=False)
     return np.ma.filled(values, np.nan) if isinstance(x, np.ma.MaskedArray) else values
+
+
+def _pieces(x: npt.NDArray[Any]) -> list[npt.NDArray[Any]]:
+    return [_floats(x) if isinstance(x, np.ma.MaskedArray) else x]
 
 
 def _seconds(x: npt.NDArray[Any]) -> Array:

@@ -94,7 +94,7 @@ def _known_in_order(values: Array) -> Array:
     return values
 
 
-def _in_order(values: Array) -> bool:
+def _in_order(values: npt.NDArray[Any]) -> bool:
     """Whether records are sorted and none is missing."""
     head = values[:HEAD].tolist()
     if head != sorted(head):
@@ -115,11 +115,18 @@ class UnreadColumn:
     """A column of which nothing but its declared type has been looked at.
 
     kind: that type. read: the records, in whatever order or as another column; called once, by the first who asks.
-    plain: whether reading has nothing to warn of.
+    pieces: the same as arrays of real numbers, of any type and number, where that takes no memory. plain: whether
+    reading has nothing to warn of.
     """
 
-    def __init__(self, kind: Kind, read: Callable[[], Array | Readable], plain: bool = False) -> None:
-        self.kind, self._read, self._plain = kind, read, plain
+    def __init__(
+        self,
+        kind: Kind,
+        read: Callable[[], Array | Readable],
+        pieces: Callable[[], list[npt.NDArray[Any]]] | None = None,
+        plain: bool = False,
+    ) -> None:
+        self.kind, self._read, self._pieces, self._plain = kind, read, pieces, plain
 
     @cached_property
     def _found(self) -> Array | Readable:
@@ -134,12 +141,14 @@ class UnreadColumn:
         known = _known_in_order(found)
         return known, len(found) - len(known)
 
-    def unsorted(self) -> Array | None:
-        """All records in whatever order they came, missing ones among them; None where the order is known."""
-        found = self._found
-        if not isinstance(found, np.ndarray) or "_held" in vars(self) or _in_order(found):
+    def unsorted(self) -> list[npt.NDArray[Any]] | None:
+        """All records in the order and the type in which they came, missing ones among them, as arrays of real numbers;
+        None where their order is known, or they have to be read in another way."""
+        if "_held" in vars(self):
             return None
-        return np.ascontiguousarray(found)
+        found = self._found if self._pieces is None else self._pieces()
+        arrays = [found] if isinstance(found, np.ndarray) else found
+        return None if not isinstance(arrays, list) or all(map(_in_order, arrays)) else arrays
 
     def records(self, on_nan: str) -> tuple[Array, IntArray | None]:
         """See `Readable`."""

@@ -79,7 +79,8 @@ def column_of(x: Any) -> Readable:
         if found is not None:
             return UnreadColumn(*found)
         declared = declaration_of(x, library)
-    return UnreadColumn(declared.kind, partial(declared.read, x), plain)
+    pieces = None if declared.pieces is None else partial(declared.pieces, x)
+    return UnreadColumn(declared.kind, partial(declared.read, x), pieces, plain)
 
 
 def records_of(x: Any, on_nan: str = "drop") -> tuple[Array, IntArray | None]:

@@ -29,7 +29,7 @@ from pq.private.mechanisms.protocol import LogParts, Mechanism, Outcome
 from pq.private.randomness import Source
 
 CHAIN = Engine("pq.private.mechanisms.joint.machine", "walk_joint")
-NEAR, NEAR_EACH = 60.0, 6.0  # nats, and nats for each output, that a release rarely looks beyond
+NEAR, NEAR_EACH = 45.0, 18.0  # nats, and nats for each output, that a release rarely looks beyond
 FORMULA_SECONDS = 1e-2  # about what one output takes the formulas
 LEAST_BUDGET = Fraction(1, 2**200)  # below, rates and totals leave the floats
 MOST_SIZE = 1e9  # records that a guess counts for

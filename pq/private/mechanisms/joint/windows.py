@@ -14,7 +14,7 @@ import math
 import numpy as np
 
 from pq.private.columns.door import Array
-from pq.private.columns.part import Part
+from pq.private.columns.part import Part, Unknown
 from pq.private.mechanisms.joint.chain import CellChain, ChainCells, Records, Span, forward
 from pq.private.mechanisms.joint.plan import JointPlan
 
@@ -47,6 +47,8 @@ def wide_windows(plan: JointPlan, n: float, reach: float) -> list[Span]:
 
 def check_windows(plan: JointPlan, part: Part, reach: float) -> None:
     """Raises `Unknown` unless all that a reach can look at is known: the wide windows hold those of every total."""
+    if math.isinf(reach):
+        raise Unknown(everything=True)
     assert part.before is not None
     for low, high in wide_windows(plan, float(part.before[-1]), reach):
         part.check_ranks(low - 1.0, high + 1.0)
