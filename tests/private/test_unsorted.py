@@ -16,7 +16,7 @@ import pytest
 import pq
 from pq.private import release as releases
 from pq.private.columns import selection
-from pq.private.columns.part import Part, Unknown
+from pq.private.columns.part import PartOfColumn, Unknown
 from pq.private.columns.selection import Pieces, parts_of
 
 Floats = npt.NDArray[np.float64]
@@ -130,7 +130,7 @@ def test_other_types_and_chunks_are_read_as_they_are(dtype: Any, looked_up: list
     assert len(looked_up) >= len(columns)
 
 
-def exact_part(records: Floats, quantiles: Floats, reach: float) -> Part | None:
+def exact_part(records: Floats, quantiles: Floats, reach: float) -> PartOfColumn | None:
     return next(parts_of(Pieces([records]), quantiles, reach), None)
 
 
@@ -156,7 +156,7 @@ def test_a_part_is_the_column_but_for_its_gaps(name: str) -> None:
 
 
 def test_what_is_not_known_stops_whoever_asks() -> None:
-    part = Part(np.array([1.0, 5.0, 6.0]), np.array([0, 1, 10, 11]), gaps=np.array([1]))
+    part = PartOfColumn(np.array([1.0, 5.0, 6.0]), np.array([0, 1, 10, 11]), gaps=np.array([1]))
     view = part.view(-math.inf, math.inf)
     assert view.n == 11
     assert view.cells(2, 3, (-math.inf, math.inf))[1].tolist() == [10, 11]
@@ -175,7 +175,7 @@ def test_a_part_that_hid_its_gaps_would_give_another_release(monkeypatch: pytest
 
     def hiding(records: Pieces, quantiles: Floats, reach: float) -> Any:
         for part in parts_of(records, quantiles, reach / 20):
-            yield Part(part.values, part.before)
+            yield PartOfColumn(part.values, part.before)
 
     monkeypatch.setattr(releases, "parts_of", hiding)
     for seed in range(20):

@@ -27,7 +27,7 @@ class Unknown(Exception):
 
 
 @dataclass(frozen=True)
-class Part(Points):
+class PartOfColumn(Points):
     """Known records in increasing order, and what lies between them.
 
     values: (d,) distinct or not. before: (d + 1,) records of the whole column before each, and of all. gaps: (g,)
@@ -54,7 +54,7 @@ class Part(Points):
         places = np.searchsorted(self.values, ends, side="right")
         if self.count is None or not np.isin(places, self.gaps).any():
             return super().up_to(ends)
-        distinct, back = np.unique(ends, return_inverse=True)
+        distinct, back = np.unique(ends + 0.0, return_inverse=True)  # one zero
         found = np.where(distinct >= LARGEST, self.n, self.count(distinct))  # infinite records are the largest numbers
         return np.where(distinct == -np.inf, 0, found)[back]
 
@@ -71,7 +71,7 @@ class Part(Points):
 class _PartView(PointsView):
     """The records of a node's interval that are known. start: index of the first of them in the part."""
 
-    part: Part = field(default_factory=lambda: Part(np.empty(0)))
+    part: PartOfColumn = field(default_factory=lambda: PartOfColumn(np.empty(0)))
     start: int = 0
 
     def cells(self, first: int, last: int, ends: tuple[float, float]) -> tuple[Array, Ranks, Ranks]:

@@ -1,90 +1,97 @@
 """Records counted in buckets, and those of some buckets taken out, compiled: one pass each (Section 3.1).
 
-Buckets are numbered in the order of the numbers in them, for the number of a bucket is a monotone function of the
-record, rounding included. So a rank tells a bucket, whatever the edges between buckets may be.
+A bucket is found by a linear function of the number, or of its bits; buckets in which a sample is crowded are split by
+a second one. Buckets are numbered in the order of the numbers in them, for each step is a monotone function, rounding
+included. So a rank tells a bucket, whatever the edges between buckets may be.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from numba import boolean, float64, int64
 
 from pq.core.machine.keep import compiled, given, kept
 
 ALL_BUT_SIGN = 2**63 - 1
+SPLIT = 1 << 9  # parts of a bucket that is split
+BLOCK = 1 << 10  # records whose buckets are found at a time
+_READ, _WHOLE = given(float64, 1), given(int64, 1)
+_RULE = float64, float64, boolean, _READ, _READ, _WHOLE
 
 
 @compiled
-def bucket_of(v: float, key: int, low: float, scale: float, by_bits: bool, knots: Any, top: float) -> int:
-    """The bucket of a record, given its bits too: by a linear function of the number or of its bits, or between knots;
-    0 for what is no number."""
-    if knots.size:
-        first, last = 0, knots.size
-        while first < last:
-            middle = (first + last) // 2
-            if knots[middle] < v:
-                first = middle + 1
-            else:
-                last = middle
-        return first
-    t = v
-    if by_bits:
-        t = float(key ^ ((key >> 63) & ALL_BUT_SIGN))
-        if v != v:
-            return 0
-    t = (t - low) * scale
-    return int(min(t, top)) if t > 0.0 else 0
+def _find(
+    x: Any, keys: Any, low: float, scale: float, by_bits: bool, starts: Any, units: Any, firsts: Any, out: Any
+) -> None:
+    """Put the parts of buckets (n,) in which some records are into `out`, the first for what is no number.
+
+    Without a branch that depends on a record, which would take longer than all else.
+    """
+    top, last = units.size - 1.0, SPLIT - 1.0
+    for i in range(x.size):
+        v, key = x[i], keys[i]
+        t = float(key ^ ((key >> 63) & ALL_BUT_SIGN)) if by_bits and v == v else v
+        t = (t - low) * scale
+        t = t if t > 0.0 else 0.0
+        b = int(t if t < top else top)
+        t = (v - starts[b]) * units[b]
+        t = t if t > 0.0 else 0.0
+        out[i] = firsts[b] + int(t if t < last else last)
 
 
-_COUNT = int64(given(float64, 1), given(int64, 1), float64, float64, boolean, given(float64, 1), int64[::1])
-_COLLECT = int64(
-    given(float64, 1), given(int64, 1), float64, float64, boolean, given(float64, 1), given(int64, 1),
-    given(float64, 1), int64[::1], float64[::1],
-)  # fmt: skip
-
-
-@kept(_COUNT)
+@kept(int64(_READ, _WHOLE, *_RULE, int64[::1]))
 def count_buckets(sources: int) -> Any:
-    def run(x: Any, keys: Any, low: float, scale: float, by_bits: bool, knots: Any, counts: Any) -> int:
-        """Add the records (n,) of each bucket to `counts`; returns how many are no numbers, which are in none.
+    def run(
+        x: Any, keys: Any, low: float, scale: float, by_bits: bool, starts: Any, units: Any, firsts: Any, counts: Any
+    ) -> int:
+        """Add the records (n,) of each part of a bucket to `counts`; returns how many are no numbers, and in none.
 
-        keys: (n,) the same as bits. low, scale, by_bits, knots: see `bucket_of`.
+        keys: (n,) the same as bits. low, scale, by_bits: where buckets begin, how many there are to a unit, and whether
+        of the numbers' bits. starts, units: (b,) where the parts of each begin, and how many there are to a unit; 0 if
+        it is not split. firsts: (b,) the number of its first part.
         """
         sources  # noqa: B018 (see pq.core.machine.keep)
-        top, missing = float(counts.size - 1), 0
-        for i in range(x.size):
-            missing += x[i] != x[i]
-            counts[bucket_of(x[i], keys[i], low, scale, by_bits, knots, top)] += 1
+        places, missing = np.empty(BLOCK, dtype=np.int64), 0
+        for start in range(0, x.size, BLOCK):
+            block = x[start : start + BLOCK]
+            _find(block, keys[start : start + BLOCK], low, scale, by_bits, starts, units, firsts, places)
+            for i in range(block.size):
+                missing += block[i] != block[i]
+                counts[places[i]] += 1
         counts[0] -= missing
         return missing
 
     return run
 
 
-@kept(_COLLECT)
+@kept(int64(_READ, _WHOLE, *_RULE, _WHOLE, _READ, int64[::1], float64[::1]))
 def collect_buckets(sources: int) -> Any:
     def run(
-        x: Any, keys: Any, low: float, scale: float, by_bits: bool, knots: Any, marks: Any, reps: Any, ties: Any,
-        out: Any,
+        x: Any, keys: Any, low: float, scale: float, by_bits: bool, starts: Any, units: Any, firsts: Any, marks: Any,
+        tied: Any, ties: Any, out: Any,
     ) -> int:  # fmt: skip
-        """Put the records of marked buckets into `out`; returns how many there are, -1 if there is no room for them.
+        """Put the records of marked parts into `out`; returns how many they are, -1 if there is no room for them.
 
-        marks: (buckets,) numbers of those wanted, -1 for the others. reps: (wanted,) a number of each that is not put
-        there but counted in `ties`.
+        marks: numbers of the parts wanted, -1 for the others. tied: (w,) a number of each that is not put there but
+        counted in `ties`. The others as for `count_buckets`.
         """
         sources  # noqa: B018 (see pq.core.machine.keep)
-        top, end = float(marks.size - 1), 0
-        for i in range(x.size):
-            mark = marks[bucket_of(x[i], keys[i], low, scale, by_bits, knots, top)]
-            if mark >= 0:
-                if x[i] == reps[mark]:
-                    ties[mark] += 1
-                elif x[i] == x[i]:
-                    if end == out.size:
-                        return -1
-                    out[end] = x[i]
-                    end += 1
+        places, end = np.empty(BLOCK, dtype=np.int64), 0
+        for start in range(0, x.size, BLOCK):
+            block = x[start : start + BLOCK]
+            _find(block, keys[start : start + BLOCK], low, scale, by_bits, starts, units, firsts, places)
+            for i in range(block.size):
+                mark = marks[places[i]]
+                if mark >= 0:
+                    if block[i] == tied[mark]:
+                        ties[mark] += 1
+                    elif block[i] == block[i]:
+                        if end == out.size:
+                            return -1
+                        out[end] = block[i]
+                        end += 1
         return end
 
     return run

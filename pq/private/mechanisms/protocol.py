@@ -64,7 +64,7 @@ class Mechanism(ABC):
     @property
     def near(self) -> tuple[Array, float] | None:
         """Quantiles, and the ranks around each that a release rarely looks beyond, as far as public facts tell; `draw`
-        then takes a `Part` too. None if it takes whole columns only."""
+        then takes a `PartOfColumn` too. None if it takes whole columns only."""
         return None
 
     def column(self, values: Array, before: Any) -> Points | Lattice:

@@ -28,7 +28,7 @@ from pq.core.scores import Target, log_sum
 from pq.core.tree import Node
 from pq.private.columns.cells import Lattice, Points
 from pq.private.columns.door import Array
-from pq.private.columns.part import NO_GAPS, Part
+from pq.private.columns.part import NO_GAPS, PartOfColumn
 from pq.private.fast import lanes
 from pq.private.fast.encode import Tables, encode, is_moderate
 from pq.private.mechanisms.independent import Law
@@ -111,7 +111,7 @@ class Tree(Mechanism, name="tree"):
             *self.tables,
             uniforms,
             before=column.before,
-            gaps=column.gaps if isinstance(column, Part) else NO_GAPS,
+            gaps=column.gaps if isinstance(column, PartOfColumn) else NO_GAPS,
             lattice=lanes.lattice_of(column.step, column.unit, self.halves),
         )
         return np.asarray(column.value(outputs))

@@ -21,7 +21,7 @@ from pq.core.machine.engine import Engine
 from pq.core.request import Request
 from pq.private.columns.cells import Points
 from pq.private.columns.door import Array
-from pq.private.columns.part import Part
+from pq.private.columns.part import PartOfColumn
 from pq.private.mechanisms.joint.law import draw_joint, on_multiples
 from pq.private.mechanisms.joint.plan import JointPlan, priors_near, usual_total
 from pq.private.mechanisms.joint.windows import check_windows
@@ -64,7 +64,7 @@ class Joint(Mechanism, name="joint"):
         return Points(np.ascontiguousarray(values), before)  # type: ignore[arg-type]
 
     def draw(self, column: Points, source: Source) -> Outcome:  # type: ignore[override]
-        looked = partial(check_windows, self.joint, column) if isinstance(column, Part) else None
+        looked = partial(check_windows, self.joint, column) if isinstance(column, PartOfColumn) else None
         return self._outcome(self._sampler(1)(self.joint, column.values, column.before, source.uniforms, looked))
 
     @cached_property

@@ -14,7 +14,7 @@ import math
 import numpy as np
 
 from pq.private.columns.door import Array
-from pq.private.columns.part import Part, Unknown
+from pq.private.columns.part import PartOfColumn, Unknown
 from pq.private.mechanisms.joint.chain import CellChain, ChainCells, Records, Span, forward
 from pq.private.mechanisms.joint.plan import JointPlan
 
@@ -45,7 +45,7 @@ def wide_windows(plan: JointPlan, n: float, reach: float) -> list[Span]:
     return list(zip((n * plan.levels - half).tolist(), (n * plan.levels + half).tolist(), strict=True))
 
 
-def check_windows(plan: JointPlan, part: Part, reach: float) -> None:
+def check_windows(plan: JointPlan, part: PartOfColumn, reach: float) -> None:
     """Raises `Unknown` unless all that a reach can look at is known: the wide windows hold those of every total."""
     if math.isinf(reach):
         raise Unknown(everything=True)
