@@ -24,7 +24,7 @@ import numpy as np
 
 import pq
 from benchmarks.large_column import peak_megabytes
-from pq.private.columns.grouping import GroupedColumn
+from pq.private.columns.grouping import GroupedColumn, open_table
 
 GROUP_ENGINES = ("polars", "duckdb", "dask")
 GROUPS, VALUES, TIMES = 1_000, 200, 5
@@ -75,7 +75,9 @@ def release_once(query: Any) -> pq.GroupedRelease:
 
 def counts_agree(query: Any, table: Any) -> bool:
     """Whether groups are released from the counts that the engine itself finds."""
-    column = GroupedColumn.of(query, value="value", by="key", keys=keys(), person=None, step=None, others=False)
+    column = GroupedColumn.of(
+        open_table(query), value="value", by="key", keys=keys(), person=None, step=None, others=False
+    )
     known: dict[str, dict[float, int]] = {key: {} for key in [*keys(), "closed"]}
     for key, value, n in table[["key", "value", "n"]].itertuples(index=False):
         known[key][value] = n

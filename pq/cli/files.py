@@ -15,7 +15,7 @@ from pq.cli import Named, refuse
 from pq.core.kind import NUMBER, SIMPLE_KINDS, Kind, kind_named
 from pq.private.columns.counts import Counts
 from pq.private.columns.files import OPENERS, TextFormat, compression_of, scan_parquet
-from pq.private.columns.frames import count, kind_of
+from pq.private.columns.frames import count
 from pq.private.columns.text import CellRule, TextColumn
 
 KINDS = [str(kind) for kind in SIMPLE_KINDS]
@@ -89,7 +89,7 @@ class FileColumn:
                 counts = count(scan_parquet(self.file), self.column)
                 return counts, counts.kind, self.rule_text(counts.kind)
             cells = TextColumn(self.text.column(self._content(), self.column), self.rule)
-            return cells, kind_of(cells), str(self.rule)
+            return cells, cells.kind, str(self.rule)
 
     def table(self, *others: str) -> Any:
         """A table with the column and others: a query of Parquet, or cells that are read by the rule, beside texts

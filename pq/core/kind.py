@@ -204,7 +204,7 @@ def seconds_of(value: Any) -> float:
     (86400.0, 60.0, 1.5)
     """
     if isinstance(value, (np.datetime64, np.timedelta64)):
-        if not holds_seconds(value.dtype):
+        if kind_of_ticks(value.dtype) is None:
             raise TypeError("a duration in months or without a unit has no length in seconds")
         return float(seconds_of_ticks(np.array([value]))[0])
     if isinstance(value, dt.datetime):
@@ -218,12 +218,16 @@ def seconds_of(value: Any) -> float:
     return float(value.days * 86_400 + value.seconds) + value.microseconds / MICROSECOND
 
 
-def holds_seconds(dtype: np.dtype[Any]) -> bool:
-    """Whether a type of numpy's is one of timestamps, dates or durations of a known length, one tick at a time."""
+def kind_of_ticks(dtype: np.dtype[Any]) -> Kind | None:
+    """What a type of numpy's counts, one tick of a known length at a time: dates, timestamps, durations, or None."""
     if dtype.kind not in "mM":
-        return False
+        return None
     unit, step = np.datetime_data(dtype)
-    return step == 1 and (unit in TICKS or unit in PARTS or unit == "W" or (dtype.kind == "M" and unit in "YM"))
+    if step != 1 or not (unit in TICKS or unit in PARTS or unit == "W" or (dtype.kind == "M" and unit in "YM")):
+        return None
+    if dtype.kind == "m":
+        return Duration()
+    return Date() if unit in "YMWD" else Timestamp()
 
 
 def seconds_of_ticks(x: npt.NDArray[Any]) -> Floats:

@@ -2,10 +2,10 @@
 pq.private`."""
 
 from pq.core.machine import coins, loss
-from pq.private.fast import changes, losses, walk
+from pq.private.fast import buckets, changes, losses, walk
 from pq.private.mechanisms.joint import machine
 
 if __name__ == "__main__":
     tree = walk.walk_lanes, losses.pair_losses, changes.pair_changes
-    kernels = coins.bet, loss.laplace_losses, *tree, machine.walk_joint
+    kernels = coins.bet, loss.laplace_losses, *tree, machine.walk_joint, buckets.count_buckets, buckets.collect_buckets
     print(f"{sum(kernel.make() for kernel in kernels)} inner loops are compiled")

@@ -28,7 +28,7 @@ from pq.core.budget.ledger import Ledger, charge
 from pq.core.choices import Adaptation, Adjacency, Calibration, OnNan, Unknown, check_choice
 from pq.core.exact import Number, whole_number
 from pq.core.grid import grid_step
-from pq.private.columns.grouping import GroupedColumn
+from pq.private.columns.grouping import GroupedColumn, open_table
 from pq.private.grouped import OTHER, GroupedRelease
 from pq.private.prepare import prepare
 from pq.private.randomness import Source
@@ -107,7 +107,7 @@ def release_groups(
     check_choice(adjacency, Adjacency, "adjacency")
     check_choice(unknown, Unknown, "unknown")
     column = GroupedColumn.of(
-        table, value=value, by=by, keys=keys, person=person, step=grid_step(grid), others=unknown == "other"
+        open_table(table), value=value, by=by, keys=keys, person=person, step=grid_step(grid), others=unknown == "other"
     )
     given = _named(column, unknown)
     makers = [
@@ -134,7 +134,7 @@ def release_groups(
     rho = None if ledger is None else max(maker.rho for maker in makers)
     charge(ledger, epsilon=budget, adjacency=adjacency, purpose=purpose, rho=rho)
     columns = column.read(records, groups)
-    made = [fulfil(maker, counts, source, column.kind) for maker, counts in zip(makers, columns, strict=True)]
+    made = [fulfil(maker, counts, source) for maker, counts in zip(makers, columns, strict=True)]
     facts: dict[str, Any] = {"max_contributions": records, "max_groups": groups, "person": person, "unknown": unknown}
     return GroupedRelease(by, value, given, tuple(made), float(budget), adjacency, **facts)
 

@@ -24,19 +24,20 @@ def prepare(quantiles: Any, *, priors: Any, **options: Any) -> Mechanism:
     """
     if type(quantiles) is np.ndarray and quantiles.ndim == 1:
         quantiles = quantiles.tolist()
-    if isinstance(priors, Prior) and type(quantiles) in (list, tuple) and quantiles:
-        kind: Any = type(quantiles[0])
-        if kind in (float, Fraction) and set(map(type, quantiles)) == {kind}:
-            values = tuple(options.values())
-            if PLAIN.issuperset(map(type, values)):
-                return _kept(kind, tuple(quantiles), priors, tuple(options), *values)
-    return mechanism_for(Request.of(quantiles, priors=priors, **options))
+    kind, values, make = None, tuple(options.values()), _made
+    if isinstance(priors, Prior) and type(quantiles) in (list, tuple) and PLAIN.issuperset(map(type, values)):
+        kinds = set(map(type, quantiles))
+        if kinds in ({float}, {Fraction}):
+            (kind,), quantiles, make = kinds, tuple(quantiles), _kept
+    return make(kind, quantiles, priors, tuple(options), *values)
 
 
-@lru_cache(maxsize=256, typed=True)
-def _kept(kind: Any, quantiles: Any, priors: Prior, names: tuple[str, ...], *values: Any) -> Mechanism:
+def _made(kind: Any, quantiles: Any, priors: Any, names: tuple[str, ...], *values: Any) -> Mechanism:
     """kind: of the quantiles; the float 0.1 means 1/10 and equals another fraction."""
     return mechanism_for(Request.of(quantiles, priors=priors, **dict(zip(names, values, strict=True))))
+
+
+_kept = lru_cache(maxsize=256, typed=True)(_made)
 
 
 def forget() -> None:

@@ -10,6 +10,7 @@ import numpy as np
 
 from pq.private.columns.door import Array
 
+NOTHING = np.empty(0)
 DROPPED_BITS, ONE = np.uint64(11), np.uint64(1)
 
 
@@ -38,6 +39,33 @@ class Source:
     def bytes(self, count: int) -> bytes:
         """Independent random bytes, for noise that is exact."""
         return os.urandom(count) if self._generator is None else self._generator.bytes(count)
+
+
+class Tape(Source):
+    """Uniforms and bytes of another source, which after `rewind` come again before any new ones do."""
+
+    def __init__(self, source: Source) -> None:
+        self._source, self._given, self._next = source, NOTHING, 0
+        self._blocks: list[bytes] = []
+        self._block = 0
+
+    def rewind(self) -> Tape:
+        self._next = self._block = 0
+        return self
+
+    def uniforms(self, *shape: int) -> Array:
+        start, self._next = self._next, self._next + math.prod(shape)
+        if self._next > len(self._given):
+            new = self._source.uniforms(self._next - len(self._given))
+            self._given = np.concatenate([self._given, new]) if len(self._given) else new
+        return self._given[start : self._next].reshape(shape)
+
+    def bytes(self, count: int) -> bytes:
+        """As many as were asked for at this place before."""
+        if self._block == len(self._blocks):
+            self._blocks.append(self._source.bytes(count))
+        self._block += 1
+        return self._blocks[self._block - 1]
 
 
 def generator_from(rng: Any) -> np.random.Generator | None:

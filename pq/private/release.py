@@ -10,15 +10,17 @@ import numpy as np
 from pq.core.budget.ledger import Ledger, charge
 from pq.core.choices import Adaptation, Adjacency, Calibration, OnNan
 from pq.core.exact import Number, whole_number
-from pq.core.kind import Kind
-from pq.private.columns.door import Array
-from pq.private.columns.frames import kind_of, promised_bound, records_of
-from pq.private.mechanisms import Mechanism
+from pq.private.columns.counts import Counts
+from pq.private.columns.door import Array, Readable, UnreadColumn
+from pq.private.columns.frames import column_of
+from pq.private.columns.part import Unknown
+from pq.private.columns.selection import Pieces, parts_of
+from pq.private.mechanisms import Mechanism, Outcome
 from pq.private.prepare import prepare
-from pq.private.randomness import Source
+from pq.private.randomness import Source, Tape
 from pq.private.result import Release
 
-__all__ = ["Release", "fulfil", "release", "simulate"]
+__all__ = ["Release", "fulfil", "promised_column", "release", "simulate"]
 
 
 def release(
@@ -97,16 +99,19 @@ def release(
         on_nan=on_nan,
         max_contributions=max_contributions,
     )
-    kind, source = kind_of(x), Source(rng)
-    _check_bound(x, maker)
+    column, source = promised_column(x, maker), Source(rng)
     _charge(ledger, purpose, maker, 1)
-    return fulfil(maker, x, source, kind)
+    return fulfil(maker, column, source)
 
 
-def _check_bound(x: Any, maker: Mechanism) -> None:
-    """What counts say of a person's records is a public fact, and no less may be promised of them."""
-    if maker.request.max_contributions < promised_bound(x):
-        raise ValueError(f"max_contributions must be at least {promised_bound(x)}, as x was counted with")
+def promised_column(x: Any, maker: Mechanism) -> Readable:
+    """x as a column of which nothing is read yet. What counts say of a person's records is a public fact, and no less
+    may be promised of them: raises `ValueError` naming max_contributions, otherwise as `column_of`."""
+    column = column_of(x)
+    bound = column.max_contributions if isinstance(column, Counts) else None
+    if bound is not None and maker.request.max_contributions < bound:
+        raise ValueError(f"max_contributions must be at least {bound}, as x was counted with")
+    return column
 
 
 def _charge(ledger: Any, purpose: str, maker: Mechanism, times: int) -> None:
@@ -117,12 +122,27 @@ def _charge(ledger: Any, purpose: str, maker: Mechanism, times: int) -> None:
     charge(ledger, epsilon=request.epsilon, adjacency=adjacency, purpose=purpose, rho=rho, times=times)
 
 
-def fulfil(maker: Mechanism, x: Any, source: Source, kind: Kind) -> Release:
+def fulfil(maker: Mechanism, column: Readable, source: Source) -> Release:
     """One release by a mechanism; nothing raises, warns or is kept after the data have come in."""
-    values, before = records_of(x, maker.request.on_nan)
     with np.errstate(all="ignore"):
-        outcome = maker.draw(maker.column(values, before), source)
-    return Release.of(maker, outcome, kind)
+        outcome = _of_parts(maker, column, tape := Tape(source))
+        if outcome is None:
+            outcome = maker.draw(maker.column(*column.records(maker.request.on_nan)), tape.rewind())
+    return Release.of(maker, outcome, column.kind)
+
+
+def _of_parts(maker: Mechanism, column: Readable, tape: Tape) -> Outcome | None:
+    """What would be drawn from a column that nobody has sorted, from ever more of what lies around the quantiles; None
+    where that does not do, or what is drawn needs all records."""
+    near = maker.near if maker.request.on_nan == "drop" else None
+    arrays = column.unsorted() if near is not None and isinstance(column, UnreadColumn) else None
+    for part in () if near is None or arrays is None else parts_of(Pieces(arrays), *near):
+        try:
+            return maker.draw(part, tape.rewind())
+        except Unknown as unknown:
+            if unknown.everything:
+                return None
+    return None
 
 
 def simulate(
@@ -178,10 +198,8 @@ def simulate(
         on_nan=on_nan,
         max_contributions=max_contributions,
     )
-    kind_of(x)
-    _check_bound(x, maker)
-    source = Source(rng)
+    column, source = promised_column(x, maker), Source(rng)
     _charge(ledger, purpose, maker, count)
-    values, before = records_of(x, maker.request.on_nan)
+    records = column.records(maker.request.on_nan)
     with np.errstate(all="ignore"):
-        return maker.simulate(maker.column(values, before), source, count)[:, list(maker.request.positions)]
+        return maker.simulate(maker.column(*records), source, count)[:, list(maker.request.positions)]

@@ -12,7 +12,8 @@ import numpy as np
 from pq.core.choices import Adaptation, Adjacency, Calibration, OnNan
 from pq.core.exact import Number
 from pq.core.kind import NUMBER, Kind
-from pq.private.columns.frames import kind_of, records_of
+from pq.private.columns.door import Readable
+from pq.private.columns.frames import column_of
 from pq.private.mechanisms import Mechanism, Outcome
 from pq.private.mechanisms.protocol import LogParts
 from pq.private.prepare import prepare
@@ -73,7 +74,8 @@ def log_density(
         on_nan=on_nan,
         max_contributions=max_contributions,
     )
-    far, rest = _log_parts(maker, x, outcome_of(maker, outcome, kind_of(x)))
+    column = column_of(x)
+    far, rest = _log_parts(maker, column, outcome_of(maker, outcome, column.kind))
     return rest - float(far)
 
 
@@ -90,8 +92,9 @@ def privacy_loss(x: Any, neighbour: Any, outcome: Any, quantiles: Any, **keyword
     True
     """
     maker = prepare(quantiles, **keywords)
-    drawn = outcome_of(maker, outcome, kind_of(x))
-    return difference_of(*(_log_parts(maker, data, drawn) for data in (x, neighbour)))
+    columns = column_of(x), column_of(neighbour)
+    drawn = outcome_of(maker, outcome, columns[0].kind)
+    return difference_of(*(_log_parts(maker, column, drawn) for column in columns))
 
 
 def difference_of(one: LogParts, other: LogParts) -> float:
@@ -118,8 +121,8 @@ def outcome_of(maker: Mechanism, outcome: Any, kind: Kind) -> Outcome | None:
     return Outcome(distinct, None if total is None else int(total), tuple(drawn.items()))
 
 
-def _log_parts(maker: Mechanism, x: Any, outcome: Outcome | None) -> LogParts:
+def _log_parts(maker: Mechanism, column: Readable, outcome: Outcome | None) -> LogParts:
     if outcome is None:
         return Fraction(0), -math.inf
     with np.errstate(all="ignore"):
-        return maker.log_parts(maker.column(*records_of(x, maker.request.on_nan)), outcome)
+        return maker.log_parts(maker.column(*column.records(maker.request.on_nan)), outcome)

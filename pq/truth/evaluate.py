@@ -12,7 +12,7 @@ from pq.core.exact import Number, budget_fraction, quantile_fraction, quantile_f
 from pq.core.priors import Prior
 from pq.core.scores import log_rank_scores, log_sum
 from pq.private.columns.cells import Points
-from pq.private.columns.door import as_floats, sorted_values
+from pq.private.columns.door import as_floats
 from pq.private.columns.frames import records_of
 
 
@@ -55,9 +55,9 @@ def max_gap(x: Any, quantiles: Any, values: Any) -> int:
 def log_psi(x: Any, q: Number, prior: Prior, epsilon: Number | None = None) -> float:
     """Log of the inner product of a prior with the exponential score, `Psi^(q, epsilon)` (`lem:quantile`).
 
-    x: (n,) data. q: quantile in [0, 1]. epsilon: budget, or None for the limit `Psi^(q)`, the prior's mass of the
-    optimal interval `(x_k, x_{k+1}]`, k = floor(q n). Returns nats, at most 0; `U` is its negative. -inf if the optimal
-    interval has no width.
+    x: (n,) data, or `pq.Counts` of them. q: quantile in [0, 1]. epsilon: budget, or None for the limit `Psi^(q)`, the
+    prior's mass of the optimal interval `(x_k, x_{k+1}]`, k = floor(q n). Returns nats, at most 0; `U` is its negative.
+    -inf if the optimal interval has no width.
 
     >>> import pq
     >>> round(log_psi([1.0, 2.0, 3.0, 4.0], 0.5, pq.Uniform(0, 10)), 6)
@@ -65,13 +65,12 @@ def log_psi(x: Any, q: Number, prior: Prior, epsilon: Number | None = None) -> f
     """
     if not isinstance(prior, Prior):
         raise TypeError(f"prior must be a prior of pq, got {type(prior).__name__}")
-    data = sorted_values(x)
-    n = len(data)
-    target = float(rank(quantile_fraction(q, "q"), n))
-    edges, low, high = Points(data).view(-math.inf, math.inf).cells(0, n, (-math.inf, math.inf))
+    view = Points(*records_of(x)).view(-math.inf, math.inf)
+    target = float(rank(quantile_fraction(q, "q"), view.n))
+    edges, low, high = view.cells(0, view.last_cell, (-math.inf, math.inf))
     if epsilon is None:
-        k = int(target)
-        return float(prior.log_mass(float(edges[k]), float(edges[k + 1])))
+        k = view.cell_at(target)  # of that rank, unless the target is among counted ties
+        return float(prior.log_mass(float(edges[k]), float(edges[k + 1]))) if low[k] == target else -math.inf
     rate = float(budget_fraction(epsilon)) / 2
     if math.isinf(rate):
         return log_psi(x, q, prior)

@@ -18,7 +18,7 @@ from pq.core.exact import Number, budget_text, whole_number
 from pq.core.kind import NUMBER, SIMPLE_KINDS, Duration, kind_named, shown
 from pq.core.request import Request
 from pq.core.scores import Array
-from pq.private.columns.frames import kind_of
+from pq.private.columns.frames import column_of
 from pq.private.mechanisms import Mechanism
 from pq.private.prepare import prepare
 from pq.private.randomness import Source
@@ -192,7 +192,8 @@ class Rehearsal:
         request = self.request = maker.request
         count = whole_number(trials, "trials", least=2)
         generator = np.random.default_rng(Source(rng).uniforms(4).view(np.uint64))
-        self.kind = str(kind_named(kind)) if kind is not None else str(NUMBER if public is None else kind_of(public))
+        public = None if public is None else column_of(public)
+        self.kind = str(kind_named(kind)) if kind is not None else str(NUMBER if public is None else public.kind)
         self.from_public = public is not None
         law: Law = prior_law(request) if public is None else public_law(public, smooth=request.step is None)
         told = request.size_guess if request.public_total is None else request.public_total

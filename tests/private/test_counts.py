@@ -22,7 +22,8 @@ import pytest
 
 import pq
 from pq.private.columns.cells import Lattice
-from pq.private.columns.door import LARGEST, sorted_values
+from pq.private.columns.door import LARGEST
+from pq.private.columns.frames import records_of
 
 NAN, INF = float("nan"), float("inf")
 ODD = [3.0, None, 1.0, NAN, INF, -INF, 0.0, -0.0, 3.0, LARGEST, 2.5, -2.5, 1e-320, 0.30000000000000004, -1.5, 0.5, 1e20]
@@ -78,7 +79,7 @@ def test_odd_records_count_as_in_a_plain_column(engine: Callable[[pa.Table], Any
     assert facts(counts) == expected(ODD)
     for on_nan in ("drop", "lowest", "highest"):
         placed = counts.placed(on_nan)
-        np.testing.assert_array_equal(np.repeat(placed.values, placed.counts), sorted_values(ODD, on_nan))
+        np.testing.assert_array_equal(np.repeat(placed.values, placed.counts), records_of(ODD, on_nan)[0])
         assert placed.missing == 0
 
 
@@ -132,7 +133,7 @@ def test_rounding_to_a_grid_is_that_of_a_release(engine: Callable[[pa.Table], An
     counts = pq.count(engine(pa.table({"x": pa.array(x)})), grid=grid)
     step = Fraction(str(grid))
     with np.errstate(all="ignore"):
-        whole = Lattice.of(sorted_values(x), step)
+        whole = Lattice.of(records_of(x)[0], step)
         again = Lattice.of(np.repeat(counts.values, counts.counts), step)
     np.testing.assert_array_equal(whole.values, again.values)
     np.testing.assert_array_equal(whole.before, again.before)

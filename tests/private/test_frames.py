@@ -7,13 +7,16 @@ import sys
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 import polars as pl
 import pytest
 
 import pq
+from pq.sequential import Session, Static
 
 VALUES = [3.0, None, 1.0, 7.0, None, 2.0, 9.0]
+P = pq.Uniform(0, 4)
 KNOWN = [3.0, 1.0, 7.0, 2.0, 9.0]
 COLUMNS: dict[str, Any] = {
     "pandas float": pd.Series(VALUES, dtype="float64"),
@@ -59,3 +62,63 @@ for x in columns:
 """
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
     assert (done.stdout.split(), done.stderr) == (["1", "0", "0", "0"], "")
+
+
+class Watched:
+    """A column of numbers that notes when it is asked what it declares, and when for its records."""
+
+    def __init__(self, events: list[str]) -> None:
+        self.events = events
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        self.events.append("declared")
+        return np.dtype(np.float64)
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> npt.NDArray[np.float64]:
+        self.events.append("read")
+        return np.array([3.0, 1.0, 2.0])
+
+
+class Noted(pq.Ledger):
+    """A ledger that notes when it is charged."""
+
+    def __init__(self, events: list[str]) -> None:
+        super().__init__(10)
+        self.events = events
+
+    def spend(self, *arguments: Any, **options: Any) -> Any:
+        self.events.append("charged")
+        return super().spend(*arguments, **options)
+
+
+def test_a_column_is_declared_once_and_read_once_after_the_charge() -> None:
+    events: list[str] = []
+    x, ledger = Watched(events), Noted(events)
+    session = Session(Static(pq.Uniform(0, 4), [0.5]), [0.5], epsilon=1, ledger=ledger)
+    pq.release(x, [0.5], epsilon=1, priors=pq.Uniform(0, 4), ledger=ledger)
+    pq.simulate(x, [0.5], trials=2, epsilon=1, priors=pq.Uniform(0, 4), ledger=ledger)
+    session.step([], x)
+    assert events == ["declared", "charged", "read"] * 3
+
+
+class Undeclared:
+    """A column that tells its type by what it holds only."""
+
+    times = 0
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> npt.NDArray[np.int64]:
+        self.times += 1
+        return np.array([3, 1, 2])
+
+
+def test_a_column_that_declares_nothing_is_read_once() -> None:
+    for use in (pq.SortedColumn, pq.count, pq.inspect, pq.Counts, lambda x: pq.release(x, [0.5], epsilon=1, priors=P)):
+        x = Undeclared()
+        use(x)
+        assert x.times == 1
+
+
+def test_what_can_be_read_once_is_looked_at_once() -> None:
+    """As a cursor's result, or an iterator, whose second reading would find nothing."""
+    assert pq.inspect(iter([1.0, None, "?"])).unread == 2

@@ -19,6 +19,7 @@ from pq.private.columns.frames import records_of
 from pq.private.columns.keys import Keys
 from pq.private.columns.persons import GroupedRecords, Persons, bounded
 from pq.private.mechanisms import Outcome
+from pq.sequential import Session, Static
 
 KEYS = ["a", "b", "c"]
 PRIOR = pq.Uniform(0, 1)
@@ -356,7 +357,11 @@ def test_counts_carry_the_bound() -> None:
     assert (few.counts.sum(), few.max_contributions, few.placed("lowest").max_contributions) == (3, 2, 2)
     keywords: dict[str, Any] = {"epsilon": 1, "priors": PRIOR}
     ledger = pq.Ledger(1)
-    for call in (pq.release, lambda *a, **k: pq.simulate(*a, trials=2, **k)):
+
+    def step(x: Any, quantiles: Any, *, priors: Any, **options: Any) -> Any:
+        return Session(Static(priors, quantiles), quantiles, **options).step([], x)
+
+    for call in (pq.release, lambda *a, **k: pq.simulate(*a, trials=2, **k), step):
         with pytest.raises(ValueError, match="max_contributions must be at least 2"):
             call(few, [0.5], ledger=ledger, **keywords)
     assert not ledger.entries

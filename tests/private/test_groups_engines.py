@@ -24,7 +24,7 @@ import pytest
 
 import pq
 from pq.core.grid import grid_step
-from pq.private.columns.grouping import GroupedColumn
+from pq.private.columns.grouping import GroupedColumn, open_table
 
 NO_JAVA = "NO JAVA: releases by group on Spark are not tried; `make system` installs it"
 ENGINES: dict[str, Callable[[pa.Table], Any]] = {
@@ -130,7 +130,9 @@ def oracle(table: pa.Table, keys: list[Any], others: bool) -> list[tuple[dict[fl
 def grouped(
     x: Any, keys: list[Any], others: bool, person: str | None = None, **bounds: int
 ) -> list[tuple[dict[float, int], int]]:
-    column = GroupedColumn.of(x, value="x", by="key", keys=keys, person=person, step=grid_step(0.5), others=others)
+    column = GroupedColumn.of(
+        open_table(x), value="x", by="key", keys=keys, person=person, step=grid_step(0.5), others=others
+    )
     counted = column.read(bounds.get("records", 1), bounds.get("groups", 1))
     return [(dict(zip(c.values.tolist(), c.counts.tolist(), strict=True)), c.missing) for c in counted]
 
@@ -166,7 +168,7 @@ def test_queries_are_reduced_where_they_live(engine: str) -> None:
     """What comes back of a query are counts, also with persons: a fetch of whole columns would fail here."""
     x = ENGINES[engine](table_of("texts", "texts"))
     for person in (None, "id"):
-        column = GroupedColumn.of(x, value="x", by="key", keys=["a"], person=person, step=None, others=True)
+        column = GroupedColumn.of(open_table(x), value="x", by="key", keys=["a"], person=person, step=None, others=True)
         assert column.engine
 
 

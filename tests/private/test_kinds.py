@@ -26,7 +26,7 @@ from hypothesis import strategies as st
 
 import pq
 from pq.core.kind import Date, Duration, Kind, RealNumber, Time, Timestamp, seconds_of
-from pq.private.columns.frames import kind_of, records_of, weighted_records
+from pq.private.columns.frames import column_of, records_of, weighted_records
 
 EARLY, LATE = dt.datetime(1900, 1, 1), dt.datetime(2240, 1, 1)
 PARIS = ZoneInfo("Europe/Paris")
@@ -125,7 +125,7 @@ def test_a_declared_type_is_read_alike_in_every_container(name: str, data: st.Da
         column = make(pa.array(x, type=dtype))
         is_declared = container not in ("list", "rows", "scalars of arrow")
         if is_declared and "pandas" not in container and "categories" not in container:
-            found = kind_of(column)
+            found = column_of(column).kind
             assert str(found) == str(kind) or ("duckdb" in container and isinstance(found, Timestamp)), container
         counts = pq.count(column)
         numbers = np.repeat(counts.values, counts.counts).tolist()
@@ -169,7 +169,7 @@ REFUSED: dict[str, Callable[[], Any]] = {
 
 @pytest.mark.parametrize("name", REFUSED)
 def test_every_other_declared_type_is_refused_for_its_type_alone(name: str) -> None:
-    for refuse in (kind_of, records_of, pq.count, pq.inspect):
+    for refuse in (column_of, records_of, pq.count, pq.inspect):
         with pytest.raises((TypeError, ValueError), match=r"^(x|value) must") as refusal:
             refuse(REFUSED[name]())
         for secret in ("Ann", "22", "52"):
@@ -226,7 +226,7 @@ def test_the_autumn_clock_change_is_no_fault() -> None:
     x = [wall.replace(tzinfo=PARIS) for wall in walls]
     for column in (x, pd.Series(x), pl.Series(x), pa.array(x, type=pa.timestamp("us", "Europe/Paris"))):
         assert np.diff(records_of(column)[0]).tolist() == [3600.0] * 3
-    kind = kind_of(pd.Series(x))
+    kind = column_of(pd.Series(x)).kind
     assert kind.from_numbers(kind.to_numbers(x)).tolist() == x
     assert [stamp.fold for stamp in kind.from_numbers(kind.to_numbers(x))] == [0, 0, 1, 0]
 
@@ -261,7 +261,7 @@ def test_the_kind_travels_with_the_records() -> None:
     x = np.array(["2026-03-01", "NaT"], dtype="M8[D]")
     for held in (pq.SortedColumn(x), pq.count(x), pq.count(x).placed("drop"), pq.count(x).placed("lowest"),
                  pq.Counts(x, [1, 1]), pq.count(pl.LazyFrame({"x": x}), grid=3600)):  # fmt: skip
-        assert kind_of(held) == Date()
+        assert column_of(held).kind == Date()
     with pytest.raises(TypeError, match=r"^counts must be a column of numbers"):
         pq.Counts([1.0], np.array([1], dtype="m8[s]"))
 
@@ -320,6 +320,9 @@ class Failing:
     def __init__(self, way: str) -> None:
         self.way = way
 
+    def __len__(self) -> int:
+        return 3
+
     def __iter__(self) -> Any:
         yield 1.0
         raise RuntimeError("Ann, 52")
@@ -352,13 +355,26 @@ def released(x: Any) -> Any:
     return pq.release(x, [0.5], epsilon=1, priors=pq.Cauchy(0, 1))
 
 
+def grouped(by: Any, x: Any, person: Any) -> Any:
+    options: dict[str, Any] = {"by": "by", "value": "x", "person": "person", "keys": [1.0], "max_groups": 1}
+    table = {"by": by, "x": x, "person": person}
+    return pq.release_groups(table, [0.5], epsilon=1, priors=pq.Cauchy(0, 1), **options)
+
+
+GROUPED = [lambda x: grouped(x, [1.0] * 3, "pqr"), lambda x: grouped([1.0] * 3, x, "pqr"),
+           lambda x: grouped([1.0] * 3, [1.0] * 3, x)]  # fmt: skip
 COLUMNS = [lambda: Failing(""), lambda: FailingArray(""), UntypedArray, breaking]
 USES = [pq.SortedColumn, pq.count, pq.Counts, released]
 
 
 @pytest.mark.parametrize(
     ("use", "make"),
-    [*itertools.product(USES, COLUMNS), (pq.count, short_rows), (released, short_rows)],
+    [
+        *itertools.product(USES, COLUMNS),
+        (pq.count, short_rows),
+        (released, short_rows),
+        *itertools.product(GROUPED, COLUMNS[:2]),
+    ],
 )
 def test_a_container_that_breaks_says_one_fixed_sentence(use: Any, make: Any) -> None:
     with pytest.raises(RuntimeError, match=r"^x must be a column or a query that can be read to its end") as failure:

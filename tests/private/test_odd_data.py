@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import pq
-from pq.private.columns.door import sorted_values
+from pq.private.columns.frames import records_of
 
 QS = [0.1, 0.5, 0.9]
 
@@ -100,8 +100,8 @@ def test_no_column_raises_or_warns(x: list[Any], way: dict[str, Any]) -> None:
 
 def test_missing_records_are_dropped_or_counted_as_declared() -> None:
     x = [1.0, math.nan, 3.0, None, 2.0]
-    assert sorted_values(x).tolist() == [1, 2, 3]
-    low, high = sorted_values(x, "lowest"), sorted_values(x, "highest")
+    assert records_of(x)[0].tolist() == [1, 2, 3]
+    low, high = records_of(x, "lowest")[0], records_of(x, "highest")[0]
     assert low[2:].tolist() == [1, 2, 3] and high[:3].tolist() == [1, 2, 3]
     assert np.all(low[:2] < -1e300) and np.all(high[3:] > 1e300) and np.all(np.isfinite([*low, *high]))
 
@@ -132,12 +132,12 @@ def test_every_container_gives_the_same_answer(convert: Callable[[Any], Any]) ->
 
 def test_no_record_changes_how_another_is_read() -> None:
     """Zero-dimensional arrays, which numpy reads as numbers unless something else stands beside them."""
-    alone, beside = sorted_values([np.array(3.0)] * 3), sorted_values([np.array(3.0)] * 3 + [None])  # type: ignore[list-item]
+    alone, beside = records_of([np.array(3.0)] * 3)[0], records_of([np.array(3.0)] * 3 + [None])[0]  # type: ignore[list-item]
     assert alone.tolist() == beside.tolist()
     pa = pytest.importorskip("pyarrow")
     assert (
-        sorted_values(pa.array([True, False, None])).tolist()
-        == sorted_values(pa.array([True, False])).tolist()
+        records_of(pa.array([True, False, None]))[0].tolist()
+        == records_of(pa.array([True, False]))[0].tolist()
         == [0, 1]
     )
 
@@ -167,7 +167,7 @@ def test_small_integers_do_not_wrap() -> None:
         release(small, priors=pq.Cauchy(40, 10)).tolist()
         == release(small.astype(float), priors=pq.Cauchy(40, 10)).tolist()
     )
-    assert sorted_values(np.array([2**53 + 1], dtype=np.int64)).tolist() == [2.0**53]
+    assert records_of(np.array([2**53 + 1], dtype=np.int64))[0].tolist() == [2.0**53]
 
 
 class Column:
@@ -180,7 +180,7 @@ class Column:
 
 
 def test_objects_with_an_array_interface_are_columns() -> None:
-    assert sorted_values(Column()).tolist() == [1, 3]
+    assert records_of(Column())[0].tolist() == [1, 3]
 
 
 @pytest.mark.parametrize(
@@ -336,11 +336,11 @@ def test_one_record_never_changes_how_another_is_read(junk: Any) -> None:
         [10**400, -(10**400)],
         [None],
     ):
-        assert sorted_values([*others, junk]).tolist() == sorted([*sorted_values(others), *sorted_values([junk])])
+        assert records_of([*others, junk])[0].tolist() == sorted([*records_of(others)[0], *records_of([junk])[0]])
 
 
 def test_elements_beyond_the_floats_count_as_the_largest() -> None:
-    assert sorted_values([10**400, 0, -(10**400)]).tolist() == [-np.finfo(float).max, 0.0, np.finfo(float).max]
+    assert records_of([10**400, 0, -(10**400)])[0].tolist() == [-np.finfo(float).max, 0.0, np.finfo(float).max]
 
 
 @pytest.mark.parametrize(

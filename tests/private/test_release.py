@@ -335,6 +335,10 @@ def test_result_is_frozen_and_tells_public_facts_only() -> None:
         "grid",
         "priors",
         "plan",
+        "size_guess",
+        "public_total",
+        "assume_smooth",
+        "whole",
     }
     assert f"{r.values[0]:.10g}" in str(r)
 

@@ -18,8 +18,8 @@ from test_private_sums import in_fork
 
 import pq
 from pq.core.budget.ledger import BudgetExceededError
-from pq.core.kind import NUMBER
 from pq.learners import StepsExceeded
+from pq.private.columns.frames import column_of
 from pq.private.sequential import session as sessions
 from pq.private.sequential import state as states
 from pq.sequential import DPLearned, NonPrivate, Predictor, PubPrev, PubProx, Session, Static, release_sequence
@@ -85,7 +85,7 @@ def test_a_session_that_stored_its_generator_would_repeat_itself() -> None:
     one = session()
     one._rng = np.random.default_rng()
     values = [
-        in_fork(lambda: sessions.fulfil(_maker(one), DAYS[0], sessions.Source(one._rng), NUMBER).values[0])
+        in_fork(lambda: sessions.fulfil(_maker(one), column_of(DAYS[0]), sessions.Source(one._rng)).values[0])
         for _ in "ab"
     ]
     assert values[0] == values[1]

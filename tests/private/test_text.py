@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 import pq
 from pq.core.kind import Date, Duration, Kind, RealNumber, Time, Timestamp
 from pq.private.columns.files import INVALID, TextFormat, compression_of
-from pq.private.columns.frames import kind_of, records_of
+from pq.private.columns.frames import column_of, records_of
 from pq.private.columns.text import CURRENCY, CellRule, TextColumn
 
 NAN = math.nan
@@ -118,7 +118,7 @@ def test_a_rule_says_what_it_reads(kind: Kind) -> None:
     example = re.search(r"such as (\S+?),? ?(?:in UTC|;|$)", f"{CellRule(kind)}".partition("; any")[0] + ";")
     assert kind == RealNumber() or not math.isnan(CellRule(kind).read(example[1].rstrip(",;")))  # type: ignore[index]
     column = TextColumn(["x", "1"], CellRule(kind))
-    assert kind_of(column) == kind
+    assert column_of(column).kind == kind
     assert repr(column) == "<TextColumn of sensitive records>"
 
 

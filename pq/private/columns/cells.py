@@ -81,6 +81,16 @@ class Points:
     step: None = None
     unit: int = 1
 
+    @property
+    def n(self) -> int:
+        """All records."""
+        return len(self.values) if self.before is None else int(self.before[-1])
+
+    def up_to(self, ends: Array) -> Ranks:
+        """Records at or below each of some numbers."""
+        places = np.searchsorted(self.values, ends, side="right")
+        return places if self.before is None else self.before[places]
+
     def view(self, low: float, high: float, low_share: int = 0, high_share: int = 0) -> PointsView:
         start, stop = _inside(self.values, low, high)
         if self.before is None:

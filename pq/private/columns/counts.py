@@ -10,13 +10,12 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from pq.core.exact import whole_number
 from pq.core.kind import NUMBER, Kind
-from pq.private.columns.door import LARGEST, Array, kind_and_floats
+from pq.private.columns.door import LARGEST, Array, IntArray, kind_and_floats
 
-IntArray = npt.NDArray[np.int64]
+Numbers = Array | IntArray
 FACTS = ("values", "counts", "missing", "kind", "max_contributions")
 MOST = 2.0**53  # records that a column may hold; beyond, float64 does not tell one more
 
@@ -58,17 +57,33 @@ class Counts:
     ) -> None:
         bound = None if max_contributions is None else whole_number(max_contributions, "max_contributions", least=1)
         declared_kind, numbers = _read(values, "values")
+        held = None if counts is None else _records_at(counts, len(numbers))
+        self._fill(kind or declared_kind, numbers, held, missing, bound)
+
+    @classmethod
+    def of(
+        cls,
+        kind: Kind,
+        numbers: Array,
+        counts: Numbers | None = None,
+        missing: float = 0,
+        max_contributions: int | None = None,
+    ) -> Counts:
+        """The same of floats in the unit of a kind, and of counts as floats."""
+        made = object.__new__(cls)
+        made._fill(kind, numbers, None if counts is None else _whole(counts), missing, max_contributions)
+        return made
+
+    def _fill(self, kind: Kind, numbers: Array, held: Array | None, missing: float, bound: int | None) -> None:
         unknown = np.isnan(numbers)
-        if counts is None:
-            held, unheld, kept = None, float(np.count_nonzero(unknown)), ~unknown
+        if held is None:
+            unheld, kept = float(np.count_nonzero(unknown)), ~unknown
         else:
-            held = _records_at(counts, len(numbers))
             unheld, kept = float(np.sum(held[unknown])), ~unknown & (held > 0)
             held = held[kept]
         unheld = min(max(float(np.nan_to_num(float(min(missing, MOST)))), 0.0) + unheld, MOST)
         distinct, records = _merged(np.clip(numbers[kept], -LARGEST, LARGEST) + 0.0, held)  # one zero
         distinct.flags.writeable = records.flags.writeable = False
-        kind = kind or declared_kind
         for name, fact in zip(FACTS, (distinct, records, int(unheld), kind, bound), strict=True):
             object.__setattr__(self, name, fact)
 
@@ -80,6 +95,11 @@ class Counts:
         """(d + 1,) records before each value, and all of them; see `pq.private.columns.cells.Points`."""
         return np.concatenate([[0], np.cumsum(self.counts)])
 
+    def records(self, on_nan: str) -> tuple[Array, IntArray]:
+        """The values in increasing order, missing ones put where `on_nan` says, and the records before each."""
+        placed = self.placed(on_nan)
+        return placed.values, placed.before
+
     def placed(self, on_nan: str) -> Counts:
         """The same records, the missing ones dropped or counted at the lowest or the highest number, as in `release`.
 
@@ -88,11 +108,11 @@ class Counts:
         """
         if not self.missing:
             return self
-        facts: dict[str, Any] = {"kind": self.kind, "max_contributions": self.max_contributions}
-        if on_nan == "drop":
-            return Counts(self.values, self.counts, **facts)
-        end = -LARGEST if on_nan == "lowest" else LARGEST
-        return Counts(np.append(self.values, end), np.append(self.counts, self.missing), **facts)
+        values, counts = self.values, self.counts
+        if on_nan != "drop":
+            end = -LARGEST if on_nan == "lowest" else LARGEST
+            values, counts = np.append(values, end), np.append(counts, self.missing)
+        return Counts.of(self.kind, values, counts, max_contributions=self.max_contributions)
 
 
 def _read(column: Any, name: str) -> tuple[Kind, Array]:
@@ -102,7 +122,7 @@ def _read(column: Any, name: str) -> tuple[Kind, Array]:
         raise type(error)(str(error).replace("x must", f"{name} must", 1)) from None
 
 
-def _whole(counts: Array) -> Array:
+def _whole(counts: Numbers) -> Array:
     """Each count as a whole number from 0 to `MOST`."""
     with np.errstate(all="ignore"):
         return np.floor(np.clip(np.nan_to_num(counts, nan=0.0, posinf=MOST, neginf=0.0), 0.0, MOST))

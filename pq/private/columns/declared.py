@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from pq.core.kind import NUMBER, WHOLE_NUMBER, Date, Duration, Kind, Time, Timestamp, holds_seconds, seconds_of_ticks
+from pq.core.kind import NUMBER, WHOLE_NUMBER, Date, Duration, Kind, Time, Timestamp, kind_of_ticks, seconds_of_ticks
+from pq.private.columns.library import is_table, library_of
 from pq.private.columns.record import each
 from pq.private.columns.text import TextColumn
 
@@ -31,23 +31,29 @@ WITHOUT_COLUMN = (str, bytes, bytearray, dict, set, frozenset)
 @dataclass(frozen=True)
 class Declared:
     """A declared type: its `kind`, how a column of it is read as floats (NaN for missing records), and what an engine
-    may group equal records by before they are: the "number" that they are cast to, the "value" itself, or "none"."""
+    may group equal records by before they are: the "number" that they are cast to, the "value" itself, or "none".
+
+    pieces: a column of it as arrays of real numbers of any type that take no memory of their own, if that can be."""
 
     kind: Kind
     read: Callable[[Any], Array]
     grouping: Grouping = "value"
+    pieces: Callable[[Any], list[npt.NDArray[Any]]] | None = None
 
 
-def declaration_of(x: Any) -> Declared:
-    """The declared type of one column in memory; raises `TypeError` or `ValueError` naming x if it holds no records."""
+def declaration_of(x: Any, library: str) -> Declared:
+    """The declared type of one column in memory, which some library made.
+
+    Raises `TypeError` or `ValueError` naming x if it holds no records.
+    """
     if x is None or isinstance(x, WITHOUT_COLUMN):
         raise refused(type(x).__name__)
     if is_table(x) or len(getattr(x, "shape", (0,))) != 1:
         raise ValueError("x must be one-dimensional")
     if isinstance(x, TextColumn):
         return Declared(x.kind, lambda x: x.values, "none")
-    if library_of(x) in LIBRARIES:
-        return LIBRARIES[library_of(x)](x)
+    if library in LIBRARIES:
+        return LIBRARIES[library](x)
     if isinstance(x, range):
         return Declared(NUMBER, lambda x: np.asarray(x, dtype=np.float64), "none")
     if hasattr(x, "__array__"):
@@ -55,22 +61,6 @@ def declaration_of(x: Any) -> Declared:
     if not isinstance(x, Iterable) and not hasattr(x, "__getitem__"):
         raise refused(type(x).__name__)
     return Declared(NUMBER, listed, "none")
-
-
-def library_of(x: Any) -> str:
-    """The package that an object's class comes from, or the first of its bases that is in `LIBRARIES`."""
-    return _library(type(x))  # type: ignore[arg-type]  # classes can be hashed
-
-
-@lru_cache(maxsize=256)
-def _library(kind: type) -> str:
-    made_by = [base.__module__.partition(".")[0] for base in kind.__mro__]
-    return next((name for name in made_by if name in LIBRARIES), made_by[0])
-
-
-def is_table(x: Any) -> bool:
-    """Whether x is a data frame or a query of whatever engine, by its type alone."""
-    return hasattr(type(x), "columns")
 
 
 def listed(x: Any) -> Array:
@@ -86,25 +76,26 @@ def listed(x: Any) -> Array:
     return each(items)
 
 
+def as_fetched(x: Any) -> Array:
+    """Records that an engine has handed over in a column of its own choice, by what that declares."""
+    return declaration_of(x, library_of(x)).read(x)
+
+
 def of_dtype(dtype: np.dtype[Any]) -> Declared:
     """The declared type of an array of numpy."""
     if dtype.kind in REAL_KINDS:
-        return Declared(_number(dtype.kind in WHOLE_KINDS), _floats, "number")
+        kind = _number(dtype.kind in WHOLE_KINDS)
+        return Declared(kind, _floats, "number", None if dtype.kind == "b" else _pieces)
     if dtype.kind == "O":
         return Declared(NUMBER, lambda x: each(x.tolist()), "none")  # masked records become None
-    if holds_seconds(dtype):
-        return Declared(_kind_of_ticks(dtype), _seconds)
+    ticks = kind_of_ticks(dtype)
+    if ticks is not None:
+        return Declared(ticks, _seconds)
     raise refused(dtype.type.__name__)  # the name of a type of texts would tell how long the longest is
 
 
 def _number(whole: bool) -> Kind:
     return WHOLE_NUMBER if whole else NUMBER
-
-
-def _kind_of_ticks(dtype: np.dtype[Any]) -> Kind:
-    if dtype.kind == "m":
-        return Duration()
-    return Date() if np.datetime_data(dtype)[0] in "YMWD" else Timestamp()
 
 
 def _of_numpy(x: Any) -> Declared:
@@ -116,8 +107,11 @@ def _of_numpy(x: Any) -> Declared:
 def _of_array_like(x: Any) -> Declared:
     """A container of another library, by the array of numpy that it makes of itself."""
     dtype = getattr(x, "dtype", None)
-    known = of_dtype(dtype if isinstance(dtype, np.dtype) else running(np.asarray)(x).dtype)
-    return Declared(known.kind, _converted, "none")
+    if isinstance(dtype, np.dtype):
+        return Declared(of_dtype(dtype).kind, _converted, "none")
+    held = running(np.asarray)(x)  # nothing else tells its type
+    known = of_dtype(held.dtype)
+    return Declared(known.kind, lambda x: known.read(held), "none")
 
 
 def of_pandas_type(dtype: Any) -> Declared:
@@ -126,7 +120,9 @@ def of_pandas_type(dtype: Any) -> Declared:
 
     if isinstance(dtype, np.dtype):
         inner = of_dtype(dtype)
-        return Declared(inner.kind, lambda x: inner.read(x.to_numpy()), inner.grouping)
+        pieces = inner.pieces
+        again = None if pieces is None else lambda x: pieces(x.to_numpy())
+        return Declared(inner.kind, lambda x: inner.read(x.to_numpy()), inner.grouping, again)
     if isinstance(dtype, pd.DatetimeTZDtype):
         return Declared(Timestamp(str(dtype.tz)), lambda x: _seconds(x.to_numpy(dtype=f"M8[{dtype.unit}]")))
     if isinstance(dtype, pd.ArrowDtype):
@@ -153,12 +149,14 @@ def of_polars_type(dtype: Any) -> Declared:
     import polars as pl
 
     base = dtype.base_type()
+    plain = (pl.Int8, pl.Int16, pl.Int32, pl.Int64, pl.UInt8, pl.UInt16, pl.UInt32, pl.UInt64, pl.Float32, pl.Float64)
     if base == pl.Null:  # a column of which nothing is known, not even its type
         return Declared(NUMBER, lambda x: np.full(len(x), np.nan), "none")
     if base == pl.Decimal:
         return Declared(NUMBER, lambda x: each(x.to_list()))
     if dtype.is_numeric() or base == pl.Boolean:
-        return Declared(_number(dtype.is_integer()), lambda x: x.cast(pl.Float64).to_numpy(), "number")
+        pieces = (lambda x: [chunk.to_numpy() for chunk in x.get_chunks()]) if base in plain else None
+        return Declared(_number(dtype.is_integer()), lambda x: x.cast(pl.Float64).to_numpy(), "number", pieces)
     if base == pl.Object:
         return Declared(NUMBER, lambda x: each(x.to_list()), "none")
     if base == pl.Time:
@@ -179,7 +177,9 @@ def of_arrow_type(dtype: Any) -> Declared:
     types = pa.types
     if types.is_integer(dtype) or types.is_floating(dtype) or types.is_boolean(dtype) or types.is_null(dtype):
         kind = _number(types.is_integer(dtype))
-        return Declared(kind, lambda x: _arrow_numbers(x.cast(pa.float64(), safe=False)), "number")
+        plain = types.is_integer(dtype) or types.is_float32(dtype) or types.is_float64(dtype)
+        pieces = (lambda x: [*map(_arrow_numbers, getattr(x, "chunks", [x]))]) if plain else None
+        return Declared(kind, lambda x: _arrow_numbers(x.cast(pa.float64(), safe=False)), "number", pieces)
     if types.is_decimal(dtype):
         return Declared(NUMBER, lambda x: each(x.to_pylist()))
     if types.is_dictionary(dtype):
@@ -262,6 +262,10 @@ def _is_plain(kind: type) -> bool:
 def _floats(x: npt.NDArray[Any]) -> Array:
     values = x.astype(np.float64, copy=False)
     return np.ma.filled(values, np.nan) if isinstance(x, np.ma.MaskedArray) else values
+
+
+def _pieces(x: npt.NDArray[Any]) -> list[npt.NDArray[Any]]:
+    return [_floats(x) if isinstance(x, np.ma.MaskedArray) else x]
 
 
 def _seconds(x: npt.NDArray[Any]) -> Array:

@@ -17,20 +17,40 @@ from __future__ import annotations
 import math
 import threading
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Any
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from functools import cached_property
+from typing import Any, Protocol
 
 import numpy as np
+import numpy.typing as npt
 
 from pq.core.kind import NUMBER, Kind
-from pq.private.columns.declared import Array, declaration_of, is_table, running
+from pq.private.columns.declared import Array, declaration_of, running
+from pq.private.columns.library import library_of
 
-__all__ = ["LARGEST", "Array", "SortedColumn", "as_floats", "is_table", "sorted_values", "with_missing"]
+__all__ = ["LARGEST", "Array", "Readable", "SortedColumn", "UnreadColumn", "as_floats", "with_missing"]
 
 LARGEST = float(np.finfo(np.float64).max)
 FLOAT64 = np.dtype(np.float64)
 HEAD = 16  # records that are looked at before all are, to see whether a column is in order
+
+
+IntArray = npt.NDArray[np.int64]
+
+
+class Readable(Protocol):
+    """A column that a release takes: what its records are declared to be, and the records, which are read when asked.
+
+    `missing`: how many of them are no number. `records` gives them in increasing order, missing ones put where `on_nan`
+    says, and, if a value stands for several records, how many come before each; see `pq.private.columns.cells.Points`.
+    """
+
+    @property
+    def kind(self) -> Kind: ...
+    @property
+    def missing(self) -> int: ...
+    def records(self, on_nan: str) -> tuple[Array, IntArray | None]: ...
 
 
 def as_floats(x: Any) -> Array:
@@ -38,7 +58,7 @@ def as_floats(x: Any) -> Array:
 
     Raises `TypeError` for a type that holds no real numbers and `ValueError` for a shape that is no column, naming x.
     """
-    return x if _is_ready(x) else kind_and_floats(x)[1]
+    return kind_and_floats(x)[1]
 
 
 def kind_and_floats(x: Any) -> tuple[Kind, Array]:
@@ -46,7 +66,7 @@ def kind_and_floats(x: Any) -> tuple[Kind, Array]:
     if _is_ready(x):
         return NUMBER, x
     with quiet():
-        type_of_x = declaration_of(x)
+        type_of_x = declaration_of(x, library_of(x))
         return type_of_x.kind, running(type_of_x.read)(x)
 
 
@@ -65,17 +85,9 @@ def _is_ready(x: Any) -> bool:
     return type(x) is np.ndarray and x.dtype == FLOAT64 and x.ndim == 1
 
 
-def sorted_values(x: Any, on_nan: str = "drop") -> Array:
-    """The column's records in increasing order, all finite; never the caller's own memory changed."""
-    values = as_floats(x)
-    known = _known_in_order(values)
-    return with_missing(known, len(values) - len(known), on_nan)
-
-
 def _known_in_order(values: Array) -> Array:
     """The numbers among some records in increasing order, infinities as the largest finite numbers."""
-    head = values[:HEAD].tolist()
-    if head != sorted(head) or not _in_order(values):
+    if not _in_order(values):
         values = np.sort(values)
         if math.isnan(values.item(-1)):  # NaN comes last
             values = values[: int(np.searchsorted(values, np.nan))]
@@ -84,8 +96,11 @@ def _known_in_order(values: Array) -> Array:
     return values
 
 
-def _in_order(values: Array) -> bool:
+def _in_order(values: npt.NDArray[Any]) -> bool:
     """Whether records are sorted and none is missing."""
+    head = values[:HEAD].tolist()
+    if head != sorted(head):
+        return False
     return bool((values[1:] >= values[:-1]).all()) and not np.isnan(values[:1]).any()  # NaN compares false
 
 
@@ -96,6 +111,58 @@ def with_missing(known: Array, missing: int, on_nan: str) -> Array:
     if on_nan == "lowest":
         return np.concatenate([np.full(missing, -LARGEST), known])
     return np.concatenate([known, np.full(missing, LARGEST)])
+
+
+class UnreadColumn:
+    """A column of which nothing but its declared type has been looked at.
+
+    kind: that type. read: the records, in whatever order or as another column; called once, by the first who asks.
+        What it may raise tells nothing of them.
+    pieces: the same as arrays of real numbers, of any type and number, where that takes no memory. plain: whether
+    reading has nothing to warn of.
+    """
+
+    def __init__(
+        self,
+        kind: Kind,
+        read: Callable[[], Array | Readable],
+        pieces: Callable[[], list[npt.NDArray[Any]]] | None = None,
+        plain: bool = False,
+    ) -> None:
+        self.kind, self._read, self._pieces, self._plain = kind, read, pieces, plain
+
+    @cached_property
+    def _found(self) -> Array | Readable:
+        with nullcontext() if self._plain else quiet():
+            return self._read()
+
+    @cached_property
+    def _held(self) -> tuple[Array, int] | Readable:
+        found = self._found
+        if not isinstance(found, np.ndarray):
+            return found
+        known = _known_in_order(found)
+        return known, len(found) - len(known)
+
+    def unsorted(self) -> list[npt.NDArray[Any]] | None:
+        """All records in the order and the type in which they came, missing ones among them, as arrays of real numbers;
+        None where their order is known, or they have to be read in another way."""
+        if "_held" in vars(self):
+            return None
+        found = self._found if self._pieces is None else self._pieces()
+        arrays = [found] if isinstance(found, np.ndarray) else found
+        return None if not isinstance(arrays, list) or all(map(_in_order, arrays)) else arrays
+
+    @property
+    def missing(self) -> int:
+        """See `Readable`."""
+        held = self._held
+        return held[1] if isinstance(held, tuple) else held.missing
+
+    def records(self, on_nan: str) -> tuple[Array, IntArray | None]:
+        """See `Readable`."""
+        held = self._held
+        return (with_missing(*held, on_nan), None) if isinstance(held, tuple) else held.records(on_nan)
 
 
 class SortedColumn:
@@ -120,6 +187,6 @@ class SortedColumn:
     def __repr__(self) -> str:
         return "<SortedColumn of sensitive records>"
 
-    def placed(self, on_nan: str) -> Array:
+    def records(self, on_nan: str) -> tuple[Array, None]:
         """The sorted records, those that are missing put where `on_nan` says."""
-        return with_missing(self._known, self.missing, on_nan)
+        return with_missing(self._known, self.missing, on_nan), None

@@ -7,24 +7,25 @@ everywhere. Every step is a rule for one record alone, and no value can make an 
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from pq.core.choices import nearest
 from pq.core.exact import Number, whole_number
 from pq.core.grid import grid_step
-from pq.core.kind import NUMBER, Kind
-from pq.private.columns.counts import Counts, IntArray
-from pq.private.columns.declared import Declared, declaration_of
-from pq.private.columns.door import Array, SortedColumn, kind_and_floats, quiet, sorted_values
+from pq.private.columns.counts import Counts
+from pq.private.columns.declared import declaration_of, running
+from pq.private.columns.door import Array, IntArray, Readable, SortedColumn, UnreadColumn, quiet
 from pq.private.columns.grouping import GroupedColumn, open_table
-from pq.private.columns.reduce import reduced, rounded
-from pq.private.columns.tables import OpenTable, opened
+from pq.private.columns.library import library_of
+from pq.private.columns.reduce import rounded
+from pq.private.columns.tables import counting, wanted_columns
 from pq.private.columns.text import TextColumn
 
-NO_TABLES = frozenset((np.ndarray, list, tuple, SortedColumn, Counts, TextColumn))  # known without a look at them
+NO_TABLES = frozenset((np.ndarray, list, tuple, TextColumn))  # known without a look at them
 
 
 def count(
@@ -69,9 +70,18 @@ def count(
     if most != 1:
         raise ValueError("max_contributions needs person, the column of whose records they are")
     if isinstance(x, Counts):
-        return x if step is None else rounded(x, step)
+        if step is None:
+            return x
+        return rounded(x.kind, x.values, x.counts, step, x.missing, x.max_contributions)
     with quiet():
-        return _count(x, value, count, step)
+        library = library_of(x)
+        found = None if type(x) in NO_TABLES else counting(x, library, value, count, step)
+        if found is not None:
+            return found[1]()
+        if value is not None or count is not None:
+            raise TypeError(f"x must be a table for value or count to name a column, got {type(x).__name__}")
+        declared = declaration_of(x, library)
+        return rounded(declared.kind, running(declared.read)(x), None, step)
 
 
 def _count_persons(
@@ -79,31 +89,37 @@ def _count_persons(
 ) -> Counts:
     if count is not None:
         raise ValueError("count cannot be counted beside person: each row must be one record")
-    with quiet():
-        others = [str(name) for name in open_table(x, "x").types if name != person] if value is None else [value]
-    value = _names(others, value, None)[0]
-    column = GroupedColumn.of(x, value=value, by=None, keys=None, person=person, step=step, others=False)
+    table = open_table(x, "x")
+    if value is None:
+        value = wanted_columns([name for name in table.types if name != person], None, None)[0]
+    column = GroupedColumn.of(table, value=value, by=None, keys=None, person=person, step=step, others=False)
     return column.read(most, 1)[0]
 
 
-def promised_bound(x: Any) -> int:
-    """How many records of a person a column may hold as far as it says, at least one; a public fact."""
-    return x.max_contributions or 1 if isinstance(x, Counts) else 1
+def column_of(x: Any) -> Readable:
+    """Whatever a release takes, as a column that knows what its records are declared to be; none is looked at yet.
+
+    Raises `TypeError` or `ValueError` naming x (value for a table of several columns) if it declares no such records.
+
+    >>> column_of(np.array(["2026-03-01"], dtype="M8[D]")).kind, column_of([1.0, 2.0]).kind
+    (Date(), RealNumber())
+    """
+    if isinstance(x, (SortedColumn, Counts, UnreadColumn)):
+        return x
+    plain = type(x) is np.ndarray  # has nothing to warn of
+    with nullcontext() if plain else quiet():
+        library = library_of(x)
+        found = None if type(x) in NO_TABLES else counting(x, library, None, None, None)
+        if found is not None:
+            return UnreadColumn(*found)
+        declared = declaration_of(x, library)
+    pieces = None if declared.pieces is None else partial(running(declared.pieces), x)
+    return UnreadColumn(declared.kind, partial(running(declared.read), x), pieces, plain)
 
 
 def records_of(x: Any, on_nan: str = "drop") -> tuple[Array, IntArray | None]:
-    """Whatever a release takes as sorted values, missing ones where `on_nan` says, and, if a value stands for several
-    records, how many come before each; see `pq.private.columns.cells.Points`."""
-    if isinstance(x, SortedColumn):
-        return x.placed(on_nan), None
-    if type(x) not in NO_TABLES:
-        with quiet():
-            table = opened(x)
-            x = x if table is None else _count_table(table, None, None, None)
-    if isinstance(x, Counts):
-        placed = x.placed(on_nan)
-        return placed.values, placed.before
-    return sorted_values(x, on_nan), None
+    """The records of whatever a release takes; see `pq.private.columns.door.Readable`."""
+    return column_of(x).records(on_nan)
 
 
 def weighted_records(x: Any, on_nan: str = "drop") -> tuple[Array, IntArray]:
@@ -115,71 +131,3 @@ def weighted_records(x: Any, on_nan: str = "drop") -> tuple[Array, IntArray]:
     """
     values, before = records_of(x, on_nan)
     return values, np.ones(len(values), dtype=np.int64) if before is None else np.diff(before)
-
-
-def kind_of(x: Any) -> Kind:
-    """What the records of whatever a release takes are declared to be; no record is looked at.
-
-    Raises `TypeError` or `ValueError` naming x (value for a table of several columns) if it declares no such records.
-
-    >>> kind_of(np.array(["2026-03-01"], dtype="M8[D]")), kind_of([1.0, 2.0])
-    (Date(), RealNumber())
-    """
-    if isinstance(x, (SortedColumn, Counts, TextColumn)):
-        return x.kind
-    with quiet():
-        table = None if type(x) in NO_TABLES else opened(x)
-        if table is None:
-            return declaration_of(x).kind
-        return _declared(table, "value", _names(list(table.types), None, None)[0]).kind
-
-
-def _count(x: Any, value: str | None, count: str | None, step: Fraction | None) -> Counts:
-    table = None if type(x) in NO_TABLES else opened(x)
-    if table is not None:
-        return _count_table(table, value, count, step)
-    if value is not None or count is not None:
-        raise TypeError(f"x must be a table for value or count to name a column, got {type(x).__name__}")
-    return _in_memory([x], step)
-
-
-def _count_table(table: OpenTable, value: str | None, count: str | None, step: Fraction | None) -> Counts:
-    names = _names(list(table.types), value, count)
-    types = [_declared(table, argument, name) for argument, name in zip(("value", "count"), names, strict=False)]
-    if len(types) == 2 and types[1].kind != NUMBER:
-        raise TypeError(f"count must name a column of numbers, {names[1]!r} is one of kind {types[1].kind}")
-    if table.lazy is not None and types[0].grouping != "none" and types[-1].grouping in ("number", types[0].grouping):
-        return reduced(table.lazy, names, types[0], step)
-    return _in_memory([*map(table.fetch(names), names)], step, types[0].kind)
-
-
-def _declared(table: OpenTable, argument: str, name: str) -> Declared:
-    try:
-        return table.types[name]()
-    except TypeError as error:
-        what = str(error).rpartition("got ")[2]
-        message = f"{argument} must name a column of numbers, dates or times, {name!r} is of type {what}"
-        raise TypeError(message) from None
-
-
-def _in_memory(columns: list[Any], step: Fraction | None, kind: Kind | None = None) -> Counts:
-    """Count columns, of values and perhaps of counts, that are in memory."""
-    declared_kind, values = kind_and_floats(columns[0])
-    counts = Counts(values, columns[1] if len(columns) > 1 else None, kind=kind or declared_kind)
-    return counts if step is None else rounded(counts, step)
-
-
-def _names(columns: list[str], value: str | None, count: str | None) -> list[str]:
-    """The columns to read: of values and, if there is one, of counts."""
-    if value is None:
-        others = [name for name in columns if name != count]
-        if len(others) != 1:
-            raise ValueError(f"value must name one of the columns {', '.join(map(str, others))}")
-        value = others[0]
-    wanted = {"value": value} if count is None else {"value": value, "count": count}
-    for argument, name in wanted.items():
-        if name not in columns:
-            known = [str(column) for column in columns]
-            near = nearest(name, known, end="")
-            raise ValueError(f"{argument} must name one of the columns {', '.join(known)}, got {name!r}{near}")
-    return list(wanted.values())

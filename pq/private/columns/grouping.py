@@ -20,12 +20,13 @@ import numpy as np
 
 from pq.core.kind import Kind
 from pq.private.columns.counts import Counts
-from pq.private.columns.declared import Declared, declaration_of
+from pq.private.columns.declared import Declared, declaration_of, running
 from pq.private.columns.door import as_floats, quiet
 from pq.private.columns.keys import TEXT, KeyColumn, Keys, declared_type
+from pq.private.columns.library import library_of
 from pq.private.columns.persons import GroupedRecords, Persons, bounded
 from pq.private.columns.reduce import numbers_in, numbers_out, on_step
-from pq.private.columns.tables import OpenTable, opened, running
+from pq.private.columns.tables import OpenTable, declared_in, opened
 
 KEY, VALUE, PERSON, RECORDS = COLUMNS = ("key", "value", "person", "records")
 NO_KEY = float("inf")  # where a record has none of the public keys, which are finite
@@ -51,15 +52,22 @@ class GroupedColumn:
 
     @classmethod
     def of(
-        cls, x: Any, *, value: str, by: str | None, keys: Any, person: str | None, step: Fraction | None, others: bool
+        cls,
+        table: OpenTable,
+        *,
+        value: str,
+        by: str | None,
+        keys: Any,
+        person: str | None,
+        step: Fraction | None,
+        others: bool,
     ) -> GroupedColumn:
-        """Raises `TypeError` or `ValueError` naming table, by, value, person or keys, by the table's schema and the
+        """Raises `TypeError` or `ValueError` naming by, value, person or keys, by the table's schema and the
         public keys alone."""
         with quiet():
-            table = open_table(x)
             named = {"by": by, "value": value, "person": person}
             columns = {what: _known(table, what, name) for what, name in named.items() if name is not None}
-            declared = _declared(table, value)
+            declared = declared_in(table, "value", value)
             column = None if by is None else KeyColumn.of(table, by)
             known = None if column is None or by is None else Keys.of(keys, column, by)
             if NESTED.fullmatch("" if person is None else str(declared_type(table, person))):
@@ -84,7 +92,7 @@ class GroupedColumn:
         """The records of each group. Of a person at most so many in all, in at most so many groups, where the table
         says whose records are whose; it is a promise elsewhere."""
         with quiet():
-            rows = self._in_engine() if self.engine else self._in_memory()
+            rows = running(self._in_engine if self.engine else self._in_memory)()
             if self.step is not None:
                 rows = GroupedRecords(rows.places, on_step(rows.values, self.step), rows.records, rows.persons)
             kept = np.flatnonzero(rows.places < self.groups)
@@ -99,8 +107,7 @@ class GroupedColumn:
         order = np.argsort(small, kind="stable")
         ends = np.searchsorted(small[order], np.arange(self.groups + 1))
         parts = [order[start:stop] for start, stop in pairwise(ends)]
-        facts: dict[str, Any] = {"kind": self.kind, "max_contributions": most_records}
-        return [Counts(rows.values[part], rows.records[part], **facts) for part in parts]
+        return [Counts.of(self.kind, rows.values[part], rows.records[part], 0, most_records) for part in parts]
 
     def _rows(self, fetched: dict[str, Any], values: Any, records: Any) -> GroupedRecords:
         places = np.zeros(len(values), dtype=np.int64) if self.keys is None else self.keys.places(fetched["by"])
@@ -110,7 +117,7 @@ class GroupedColumn:
     def _in_memory(self) -> GroupedRecords:
         fetch = self.table.fetch(list(dict.fromkeys(self.columns.values())))
         fetched = {what: fetch(name) for what, name in self.columns.items()}
-        values = as_floats(fetched["value"])
+        values = self.value.read(fetched["value"])
         return self._rows(fetched, values, np.ones(len(values), dtype=np.int64))
 
     def _in_engine(self) -> GroupedRecords:
@@ -132,7 +139,7 @@ class GroupedColumn:
         frame = frame.select(*(wanted[what].alias(names[what]) for what in wanted))
         counted = frame.group_by(*(names[what] for what in wanted)).agg(nw.len().alias(RECORDS))
         options = {"engine": "streaming"} if counted.implementation.is_polars() else {}
-        found = running(lambda: counted.collect(**options))()
+        found = counted.collect(**options)
         fetched = {what: found.get_column(names[what]).to_native() for what in wanted}
         for what in fetched if frame.implementation.is_duckdb() else ():
             if self.columns[what] in texts:
@@ -186,7 +193,8 @@ def bytes_for_texts(frame: Any, columns: list[str], texts: set[str]) -> Any:
 
 
 def open_table(x: Any, argument: str = "table") -> OpenTable:
-    """A table of any engine, or a mapping from names to columns, asked for its schema; raises `TypeError` naming it.
+    """A table of any engine, or a mapping from names to columns, asked for its schema; raises `TypeError` or
+    `ValueError` naming it.
 
     A data frame of polars is a query as well.
     """
@@ -194,7 +202,8 @@ def open_table(x: Any, argument: str = "table") -> OpenTable:
         if len({len(column) for column in x.values()}) > 1:
             raise ValueError(f"{argument} must have columns of one length")
         return OpenTable({name: partial(_in_mapping, _dtype(x[name]), x[name]) for name in x}, lambda _: x.__getitem__)
-    table = opened(x)
+    with quiet():
+        table = opened(x, library_of(x))
     if table is None:
         raise TypeError(f"{argument} must be a data frame, a query or a mapping of columns, got {type(x).__name__}")
     if table.lazy is None and type(x).__module__.startswith("polars."):
@@ -209,19 +218,10 @@ def _dtype(column: Any) -> Any:
 
 
 def _in_mapping(_: Any, column: Any) -> Declared:
-    return declaration_of(column)
+    return declaration_of(column, library_of(column))
 
 
 def _known(table: OpenTable, what: str, name: Any) -> Any:
     if not isinstance(name, Hashable) or name not in table.types:
         raise ValueError(f"{what} must name one of the columns {', '.join(map(str, table.types))}, got {name!r}")
     return name
-
-
-def _declared(table: OpenTable, value: str) -> Declared:
-    try:
-        return table.types[value]()
-    except (TypeError, ValueError) as error:
-        what = str(error).rpartition("got ")[2]
-        message = f"value must name a column of numbers, dates or times, {value!r} is of type {what}"
-        raise TypeError(message) from None

@@ -5,10 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
-from pq.private.columns.door import SortedColumn
-from pq.private.columns.frames import count, kind_of
+from pq.private.columns.frames import column_of
 from pq.private.columns.text import TextColumn
 
 NOT_PRIVATE = (
@@ -48,10 +45,7 @@ def inspect(x: Any) -> Inspection:
     >>> inspect([31, "n/a", None, "$40"]).unread
     2
     """
-    kind = kind_of(x)
-    if isinstance(x, TextColumn):
-        rule, unread = str(x.rule), int(np.count_nonzero(np.isnan(x.values)))
-    else:
-        rule, unread = f"a record counts as a {kind} by its declared type; a null or what is none as missing", 0
-        unread = (x if isinstance(x, SortedColumn) else count(x)).missing
-    return Inspection(str(kind), kind.unit, rule, unread)
+    column = column_of(x)
+    kind = column.kind
+    rule = f"a record counts as a {kind} by its declared type; a null or what is none as missing"
+    return Inspection(str(kind), kind.unit, str(x.rule) if isinstance(x, TextColumn) else rule, column.missing)

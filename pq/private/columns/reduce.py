@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
 from pq.core.grid import LATTICE_END, from_units, to_units
-from pq.private.columns.counts import MOST, Counts
-from pq.private.columns.declared import Declared
+from pq.core.kind import Kind
+from pq.private.columns.counts import MOST, Counts, Numbers
+from pq.private.columns.declared import Declared, running
 from pq.private.columns.door import LARGEST, Array, as_floats
-from pq.private.columns.tables import running
 
 COLUMNS = VALUE, RECORDS = "value", "records"
 WHOLE = 1.5 * 2.0**52  # plus a number up to 2^51 it has no digit below one: the sum is rounded as it should be
@@ -29,20 +30,38 @@ def reduced(frame: Any, names: list[str], declared: Declared, step: Fraction | N
     if declared.grouping == "number":
         return _of_numbers(chosen, declared, step)
     values, counts = _grouped(chosen, nw.col(VALUE))
-    made = Counts(values, counts, kind=declared.kind)
-    return made if step is None else rounded(made, step)
+    return rounded(declared.kind, as_floats(values), as_floats(counts), step)
 
 
-def rounded(counts: Counts, step: Fraction) -> Counts:
-    """The same records at the nearest multiples of a step."""
-    values = on_step(counts.values, step)
-    return Counts(values, counts.counts, counts.missing, kind=counts.kind, max_contributions=counts.max_contributions)
+def fetched(
+    fetch: Callable[[list[str]], Callable[[str], Any]], names: list[str], types: list[Declared], step: Fraction | None
+) -> Counts:
+    """The same of a table that no engine can reduce."""
+
+    def read() -> list[Array]:
+        held = fetch(names)
+        return [declared.read(held(name)) for declared, name in zip(types, names, strict=True)]
+
+    values, *counts = running(read)()
+    return rounded(types[0].kind, values, counts[0] if counts else None, step)
+
+
+def rounded(
+    kind: Kind,
+    values: Array,
+    counts: Numbers | None,
+    step: Fraction | None,
+    missing: int = 0,
+    max_contributions: int | None = None,
+) -> Counts:
+    """Records at the nearest multiples of a step, if there is one."""
+    return Counts.of(kind, values if step is None else on_step(values, step), counts, missing, max_contributions)
 
 
 def on_step(values: Array, step: Fraction) -> Array:
     """Values at the nearest multiples of a step."""
     with np.errstate(all="ignore"):
-        units = np.clip(np.rint(to_units(values, step)), -LATTICE_END, LATTICE_END)
+        units = np.clip(np.rint(to_units(np.clip(values, -LARGEST, LARGEST), step)), -LATTICE_END, LATTICE_END)
         return np.asarray(from_units(units, step))
 
 
@@ -51,7 +70,7 @@ def _of_numbers(frame: Any, declared: Declared, step: Fraction | None) -> Counts
     import narwhals.stable.v2 as nw
 
     values, counts = _grouped(frame, numbers_in(nw.col(VALUE), step).alias(VALUE))
-    return Counts(numbers_out(values, step), counts, kind=declared.kind)
+    return Counts.of(declared.kind, numbers_out(values, step), as_floats(counts))
 
 
 def numbers_in(column: Any, step: Fraction | None) -> Any:

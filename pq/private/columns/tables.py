@@ -6,22 +6,24 @@ import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import partial
 from typing import Any
 
+from pq.core.choices import nearest
 from pq.core.kind import NUMBER, WHOLE_NUMBER, Date, Kind, Time, Timestamp
+from pq.private.columns.counts import Counts
 from pq.private.columns.declared import (
-    LIBRARIES,
     Declared,
-    is_table,
-    library_of,
+    as_fetched,
     listed,
     of_arrow_type,
     of_pandas_type,
     of_polars_type,
     refused,
-    running,
 )
+from pq.private.columns.library import KNOWN, is_table
+from pq.private.columns.reduce import fetched, reduced
 
 Types = dict[str, Callable[[], Declared]]
 DUCKDB_INTEGERS = (
@@ -42,7 +44,7 @@ class OpenTable:
     """A table that has been asked for nothing but its schema.
 
     types: the declared type of a column, by name. fetch: the columns of some names, as a function from a name to a
-    column in memory. lazy: a query of narwhals that its engine can still reduce, if it is one.
+    column in memory, which may both fail. lazy: a query of narwhals that its engine can still reduce, if it is one.
     """
 
     types: Types
@@ -50,14 +52,34 @@ class OpenTable:
     lazy: Any = None
 
 
-def opened(x: Any) -> OpenTable | None:
-    """x as a table, or None if it is a single column; nothing of it is read yet."""
-    library = library_of(x).lstrip("_")
+def counting(
+    x: Any, library: str, value: str | None, count: str | None, step: Fraction | None
+) -> tuple[Kind, Callable[[], Counts]] | None:
+    """What a table's column is declared to be, and what counts its records when it is called; None if x is no table.
+
+    library: that made x. The others: as for `pq.count`, which says what is refused. Nothing is read yet.
+    """
+    table = opened(x, library)
+    if table is None:
+        return None
+    names = wanted_columns(list(table.types), value, count)
+    types = [declared_in(table, argument, name) for argument, name in zip(("value", "count"), names, strict=False)]
+    kind, lazy = types[0].kind, table.lazy
+    if len(types) == 2 and types[1].kind != NUMBER:
+        raise TypeError(f"count must name a column of numbers, {names[1]!r} is one of kind {types[1].kind}")
+    if lazy is not None and types[0].grouping != "none" and types[-1].grouping in ("number", types[0].grouping):
+        return kind, lambda: reduced(lazy, names, types[0], step)
+    return kind, lambda: fetched(table.fetch, names, types, step)
+
+
+def opened(x: Any, library: str) -> OpenTable | None:
+    """x, which a library made, as a table, or None if it is a single column; nothing of it is read yet."""
+    library = library.lstrip("_")
     if hasattr(x, "fetchall") and hasattr(x, "description"):
         return _of_cursor(x, library)
     if library == "pyarrow" and hasattr(x, "schema"):
         return _of_arrow(x)
-    if not is_table(x) and (library in LIBRARIES or not hasattr(x, "to_frame")):
+    if not is_table(x) and (library in KNOWN or not hasattr(x, "to_frame")):
         return None
     return _of_frame(x)
 
@@ -68,7 +90,7 @@ def _of_arrow(x: Any) -> OpenTable:
     def fetch(names: list[str]) -> Callable[[str], Any]:
         return (x.read_all() if hasattr(x, "read_all") else x).column
 
-    return OpenTable({field.name: partial(of_arrow_type, field.type) for field in x.schema}, running(fetch))
+    return OpenTable({field.name: partial(of_arrow_type, field.type) for field in x.schema}, fetch)
 
 
 def _of_cursor(x: Any, library: str) -> OpenTable | None:
@@ -80,14 +102,14 @@ def _of_cursor(x: Any, library: str) -> OpenTable | None:
     names = [column[0] for column in x.description]
     if library == "duckdb":
         types: Types = {column[0]: partial(of_duckdb_type, column[1]) for column in x.description}
-        return OpenTable(types, running(lambda names: x.to_arrow_table().column))
+        return OpenTable(types, lambda names: x.to_arrow_table().column)
 
     def fetch(wanted: list[str]) -> Callable[[str], Any]:
         with _undecoded(x):
             rows = x.fetchall()
-        return {name: [row[names.index(name)] for row in rows] for name in wanted}.__getitem__
+        return lambda name: [row[names.index(name)] for row in rows]
 
-    return OpenTable({name: lambda: Declared(NUMBER, listed, "none") for name in names}, running(fetch))
+    return OpenTable({name: lambda: Declared(NUMBER, listed, "none") for name in names}, fetch)
 
 
 @contextmanager
@@ -114,7 +136,7 @@ def _of_frame(x: Any) -> OpenTable | None:
     if isinstance(frame, nw.DataFrame):
         return OpenTable(_types(frame), lambda names: lambda name: frame.get_column(name).to_native())
     if isinstance(frame, nw.LazyFrame):
-        return OpenTable(_types(frame), running(lambda names: _collected(frame.select(*names))), frame)
+        return OpenTable(_types(frame), lambda names: _collected(frame.select(*names)), frame)
     return None
 
 
@@ -141,13 +163,13 @@ def of_duckdb_type(dtype: Any) -> Declared:
     """The declared type of a column of DuckDB; its INTERVAL may hold months, and is refused."""
     name = str(getattr(dtype, "id", dtype)).lower()
     if name in DUCKDB_INTEGERS:
-        return Declared(WHOLE_NUMBER, listed, "number")
+        return Declared(WHOLE_NUMBER, as_fetched, "number")
     if name in DUCKDB_NUMBERS:
-        return Declared(NUMBER, listed, "number")
+        return Declared(NUMBER, as_fetched, "number")
     if name == "decimal":
-        return Declared(NUMBER, listed)
+        return Declared(NUMBER, as_fetched)
     if name in DUCKDB_TIMES:
-        return Declared(DUCKDB_TIMES[name], listed)
+        return Declared(DUCKDB_TIMES[name], as_fetched)
     raise refused(name)
 
 
@@ -156,11 +178,37 @@ def of_narwhals_type(dtype: Any) -> Declared:
     import narwhals.stable.v2 as nw
 
     if isinstance(dtype, nw.Decimal):
-        return Declared(NUMBER, listed)
+        return Declared(NUMBER, as_fetched)
     if dtype.is_numeric() or dtype.is_boolean():
-        return Declared(WHOLE_NUMBER if dtype.is_integer() else NUMBER, listed, "number")
+        return Declared(WHOLE_NUMBER if dtype.is_integer() else NUMBER, as_fetched, "number")
     if isinstance(dtype, nw.Datetime):
-        return Declared(Timestamp(dtype.time_zone), listed)
+        return Declared(Timestamp(dtype.time_zone), as_fetched)
     if isinstance(dtype, (nw.Date, nw.Time)):
-        return Declared(Date() if isinstance(dtype, nw.Date) else Time(), listed)
+        return Declared(Date() if isinstance(dtype, nw.Date) else Time(), as_fetched)
     raise refused(type(dtype).__name__)
+
+
+def declared_in(table: OpenTable, argument: str, name: str) -> Declared:
+    """The declared type of a column that an argument names; raises `TypeError` naming the argument."""
+    try:
+        return table.types[name]()
+    except (TypeError, ValueError) as error:
+        what = str(error).rpartition("got ")[2]
+        message = f"{argument} must name a column of numbers, dates or times, {name!r} is of type {what}"
+        raise TypeError(message) from None
+
+
+def wanted_columns(columns: list[str], value: str | None, count: str | None) -> list[str]:
+    """The columns to read: of values and, if there is one, of counts. Raises `ValueError` naming the argument."""
+    if value is None:
+        others = [name for name in columns if name != count]
+        if len(others) != 1:
+            raise ValueError(f"value must name one of the columns {', '.join(map(str, others))}")
+        value = others[0]
+    wanted = {"value": value} if count is None else {"value": value, "count": count}
+    for argument, name in wanted.items():
+        if name not in columns:
+            known = [str(column) for column in columns]
+            near = nearest(name, known, end="")
+            raise ValueError(f"{argument} must name one of the columns {', '.join(known)}, got {name!r}{near}")
+    return list(wanted.values())

@@ -57,6 +57,7 @@ def exact_target(numerator: int, denominator: int, n: int, floored: bool) -> tup
 #   low, high   outermost edges of its cells, in the units of the data
 #   low_held, high_held   whether the first and the last value are the ends of the node's interval
 #   up, down    numerator and denominator of the lattice's step, 0 and 0 for real outputs
+#   gaps        indices of values whose cell is not known, see `pq.private.columns.part`; none for a whole column
 # Cells are numbered from 0. With real outputs cell k lies between value k - 1 and value k of the node. On a lattice
 # cell 2 j is the run of multiples below value j, and cell 2 j + 1 is value j.
 
@@ -134,6 +135,7 @@ def cells_of(
     up: float,
     down: float,
     unit: int,
+    gaps: Any,
 ) -> Any:
     """The records strictly between two outputs, and on a lattice the shares of those at the outputs."""
     start = first_above(x, 0, x.size, low)
@@ -155,7 +157,20 @@ def cells_of(
         b = (high + 0.5) * up / down if high < LATTICE_END else math.inf
     if edge:
         a, b = -math.inf, math.inf
-    return (x, before, first, last - first, base, n, a, b, first < start, last > stop, up, down)
+    return (x, before, first, last - first, base, n, a, b, first < start, last > stop, up, down, gaps)
+
+
+@compiled
+def has_gap(view: Any, first: int, last: int) -> bool:
+    """Whether some of the cells first..last, of real outputs, are not known."""
+    gaps, one, other = view[12], 0, view[12].size
+    while one < other:
+        middle = (one + other) // 2
+        if gaps[middle] < view[2] + first:
+            one = middle + 1
+        else:
+            other = middle
+    return one < gaps.size and gaps[one] <= view[2] + last
 
 
 @compiled

@@ -47,6 +47,7 @@ def run(
     uniforms: FloatArray,
     *,
     before: IntArray | None = None,
+    gaps: IntArray = NO_COUNTS,
     lattice: FloatArray = REAL,
     rates: FloatArray | None = None,
 ) -> FloatArray:
@@ -54,10 +55,10 @@ def run(
 
     floored: whether targets are; edge: whether priors are adapted to edges.
     columns: (c, n) sorted records padded at the end, sizes: (c,) how many count, before: see
-    `pq.private.columns.cells.Points`. lattice: (3,) see `pq.private.fast.walk.walk_lanes`; columns and outputs are then
-    in steps. parts, counts: (p, m or 1, width, 4) and (p, m or 1) from `pq.private.fast.encode`. uniforms: (lanes, m,
-    2) strictly inside (0, 1). rates: (r, m) in the place of the plan's. A lane takes column, priors and rates in turn,
-    by its number modulo c, p, and r.
+    `pq.private.columns.cells.Points`, gaps: see `pq.private.columns.part`. lattice: (3,) see
+    `pq.private.fast.walk.walk_lanes`; columns and outputs are then in steps. parts, counts: (p, m or 1, width, 4) and
+    (p, m or 1) from `pq.private.fast.encode`. uniforms: (lanes, m, 2) strictly inside (0, 1). rates: (r, m) in the
+    place of the plan's. A lane takes column, priors and rates in turn, by its number modulo c, p, and r.
     """
     lanes, m = uniforms.shape[:2]
     if parts.shape[:2] != counts.shape or parts.shape[1] not in (1, m) or len(sizes) != len(columns):
@@ -67,6 +68,7 @@ def run(
         _plain(columns),
         sizes,
         NO_COUNTS if before is None else before,
+        gaps,
         plan.nodes,
         plan.members,
         plan.fractions,

@@ -65,9 +65,9 @@ def look(values: Any, before: Any, count: int, interval: Any, shares: Any, edge:
     """What a node sees of a column, see `cells_of`."""
     known = before[: count + 1] if lattice[0] > 0.0 else before[:0]
     unit = max(int(lattice[2]), 1)
-    return cells_of(
-        values[:count], known, interval[0], interval[1], shares[0], shares[1], edge, lattice[0], lattice[1], unit
-    )
+    low, high = interval
+    up, down = lattice[0], lattice[1]
+    return cells_of(values[:count], known, low, high, shares[0], shares[1], edge, up, down, unit, before[:0])
 
 
 @compiled

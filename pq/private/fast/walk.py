@@ -26,6 +26,7 @@ from pq.private.fast.cells import (
     cells_of,
     exact_target,
     first_above,
+    has_gap,
     last_cell,
     passed_share,
 )
@@ -55,8 +56,8 @@ def _outside(
     total = -math.inf if logs else 0.0
     width = max(last - first + 1, 1)
     while (side < 0 and first > 0) or (side > 0 and last < end):
-        if side < 0:
-            nearest, one = first - 1, max(first - width, 0)
+        if side < 0:  # a cell that is not known has records of the rank after it
+            nearest, one = first - (not has_gap(view, first - 1, first - 1)), max(first - width, 0)
             a, b = cell_edge(view, one), cell_edge(view, first)
             first = one
         else:
@@ -144,6 +145,8 @@ def _cell(view: Any, parts: Any, target: tuple[int, float], rate: float, uniform
     logs = False
     while True:
         first, last = cell_at(view, middle - reach), min(end, cell_at(view, middle + 1.0 + reach) + 1)
+        if has_gap(view, first, last):
+            return -2
         weights = _weigh(view, parts, target, rate, first, last, logs)
         top = np.max(weights)
         if not logs and not top > TINY:
@@ -235,8 +238,8 @@ def _draw(
 
 @compiled
 def _walk_tree(
-    x: Any, before: Any, nodes: Any, members: Any, fractions: Any, floored: bool, edge: bool, lattice: Any, rates: Any,
-    parts: Any, counts: Any, uniforms: Any, out: Any, drawn: Any, shares: Any,
+    x: Any, before: Any, gaps: Any, nodes: Any, members: Any, fractions: Any, floored: bool, edge: bool, lattice: Any,
+    rates: Any, parts: Any, counts: Any, uniforms: Any, out: Any, drawn: Any, shares: Any,
 ) -> bool:  # fmt: skip
     """One lane, by the names of `walk_lanes`; false where its numbers do not do. drawn, shares: room to work in."""
     unit = max(int(lattice[2]), 1)
@@ -248,7 +251,8 @@ def _walk_tree(
             for side in range(2):
                 shares[j, side] = passed_share(shares, out, nodes, j, side, unit, int(lattice[3]))
         if low < high:
-            view = cells_of(x, before, low, high, shares[j, 0], shares[j, 1], edge, lattice[0], lattice[1], unit)
+            up, down = lattice[0], lattice[1]
+            view = cells_of(x, before, low, high, shares[j, 0], shares[j, 1], edge, up, down, unit, gaps)
         for i in range(first, end):
             q = members[i]
             t = q % parts.shape[0]
@@ -271,6 +275,7 @@ _SIGNATURE = int64(
     given(float64, 2),
     given(int64, 1),
     given(int64, 1),
+    given(int64, 1),
     given(int64, 2),
     given(int64, 1),
     given(int64, 2),
@@ -288,13 +293,14 @@ _SIGNATURE = int64(
 @kept(_SIGNATURE)
 def walk_lanes(sources: int) -> Any:
     def run(
-        columns: Any, sizes: Any, before: Any, nodes: Any, members: Any, fractions: Any, floored: bool, edge: bool,
-        lattice: Any, rates: Any, parts: Any, counts: Any, uniforms: Any, out: Any,
+        columns: Any, sizes: Any, before: Any, gaps: Any, nodes: Any, members: Any, fractions: Any, floored: bool,
+        edge: bool, lattice: Any, rates: Any, parts: Any, counts: Any, uniforms: Any, out: Any,
     ) -> Any:  # fmt: skip
         """Run a plan on every lane; its outputs go into `out` (lanes, m), NaN for lanes that fail; returns how many.
 
         columns: (c, n) sorted records, of which the first `sizes` (c,) of each row count; lane l has row l % c.
-        before: (n + 1,) records before each entry of the one column, or empty if each entry is one record.
+        before: (n + 1,) records before each entry of the one column, or empty if each entry is one record. gaps:
+        see `pq.private.columns.part`; a lane that would look into one fails.
         nodes, members, fractions: see `pq.core.plan.PlanArrays`.
         lattice: (4,) numerator and denominator of the step, parts of a record, and whether a record at an output goes
             on by halves; zeros for real outputs. On a lattice columns and outputs are in steps, and `before` is given.
@@ -308,7 +314,7 @@ def walk_lanes(sources: int) -> Any:
             c, r, p = lane % columns.shape[0], lane % rates.shape[0], lane % parts.shape[0]
             x = columns[c, : sizes[c]]
             walked = _walk_tree(
-                x, before, nodes, members, fractions, floored, edge, lattice, rates[r], parts[p], counts[p],
+                x, before, gaps, nodes, members, fractions, floored, edge, lattice, rates[r], parts[p], counts[p],
                 uniforms[lane], out[lane], drawn, shares,
             )  # fmt: skip
             if not walked:

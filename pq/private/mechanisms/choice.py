@@ -44,8 +44,8 @@ def chosen(request: Request) -> str:
         return _on_grid(request)
     if len(request.distinct) == 1 or math.isinf(request.budget):
         return "tree"
-    gaps = {"joint": _joint(request), "mixed": _mixed(request), "cells": _cells(request), "tree": _tree(request)}
-    return min(gaps, key=lambda name: gaps[name])
+    gaps = {"cells": _cells(request), "tree": _tree(request), "mixed": _mixed(request), "joint": _joint(request)}
+    return min(("joint", "mixed", "cells", "tree"), key=lambda name: gaps[name])
 
 
 def _on_grid(request: Request) -> str:

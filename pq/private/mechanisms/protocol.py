@@ -67,6 +67,12 @@ class Mechanism(ABC):
         """What a release does in turn, in words, and what each step spends of the budget of a record."""
         return (("all at once", self.request.budget),)
 
+    @property
+    def near(self) -> tuple[Array, float] | None:
+        """Quantiles, and the ranks around each that a release rarely looks beyond, as far as public facts tell; `draw`
+        then takes a `PartOfColumn` too. None if it takes whole columns only."""
+        return None
+
     def column(self, values: Array, before: Any) -> Points | Lattice:
         """Sorted records, and how many come before each, as the column that the methods take."""
         step = self.request.step

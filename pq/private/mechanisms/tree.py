@@ -28,6 +28,7 @@ from pq.core.scores import Target, log_sum
 from pq.core.tree import Node
 from pq.private.columns.cells import Lattice, Points
 from pq.private.columns.door import Array
+from pq.private.columns.part import NO_GAPS, PartOfColumn
 from pq.private.fast import lanes
 from pq.private.fast.encode import Tables, encode, is_moderate
 from pq.private.mechanisms.independent import Law
@@ -73,6 +74,17 @@ class Tree(Mechanism, name="tree"):
             return math.inf
         return plan_zcdp(self.plan) * self.request.max_contributions**2
 
+    @cached_property
+    def near(self) -> tuple[Array, float] | None:
+        if self.request.step is not None or self.plan.public_total is not None:
+            return None
+        rates = [share.rate for share in self.plan.mechanisms]
+        reach = max(
+            sum((NEAR if node is path[-1] else USUAL) / min(rates[i] for i in node.indices) for node in path)
+            for path in self.plan.paths()
+        )
+        return np.array([float(q) for q in self.request.distinct]), 1.0 + reach
+
     def draw(self, column: Points | Lattice, source: Source) -> Outcome:
         return Outcome(self.simulate(column, source, 1)[0])
 
@@ -103,6 +115,7 @@ class Tree(Mechanism, name="tree"):
             *self.tables,
             uniforms,
             before=column.before,
+            gaps=column.gaps if isinstance(column, PartOfColumn) else NO_GAPS,
             lattice=lanes.lattice_of(column.step, column.unit, self.halves),
         )
         return np.asarray(column.value(outputs))
@@ -177,6 +190,7 @@ def shifting_total(request: Request) -> int | None:
 
 
 LARGEST_TOTAL = 2**44  # a public total beyond counts as this one: ranks in parts of records stay integers
+NEAR, USUAL = 24.0, 3.0  # nats that a mechanism looks at, and that its output is off
 FORMULA_SECONDS = 3e-4  # about what one output takes `walked`, whatever the number of records
 
 

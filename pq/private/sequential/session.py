@@ -30,11 +30,11 @@ from pq.core.exact import Number, budget_fraction, quantile_fractions
 from pq.core.priors import Cauchy, Prior
 from pq.core.request import Request, distinct_priors
 from pq.private.columns.counts import Counts
-from pq.private.columns.frames import kind_of, records_of
+from pq.private.columns.door import Readable
 from pq.private.mechanisms import Mechanism, mechanism_for
 from pq.private.noise import StepsExceeded
 from pq.private.randomness import Source, generator_from
-from pq.private.release import Release, fulfil, release
+from pq.private.release import Release, fulfil, promised_column, release
 from pq.private.sequential.predictors import Predictor, PrivatePredictor
 from pq.private.sequential.state import claimed, described, store
 
@@ -146,11 +146,9 @@ class Session:
         if learner is not None and learner.steps_left < 1:
             raise StepsExceeded("all planned steps of the predictor are taken")
         maker = _with_priors(self._request, self.predictor.priors(features))
-        kind = kind_of(x)  # refuses a declared type before the charge
+        column = promised_column(x, maker)  # refuses a declared type before the charge
         self._charge(maker)
-        if learner is not None:
-            x = _records(x, self._request.on_nan)  # the same for the release and for the learner
-        released = fulfil(maker, x, Source(self._rng), kind)
+        released = fulfil(maker, column, Source(self._rng))
         if learner is not None and math.isinf(learner.epsilon):  # the priors have seen the records: no guarantee
             released = replace(released, epsilon=math.inf)
         self.count += 1
@@ -158,7 +156,7 @@ class Session:
             self.predictor.observe(features, released.values)
             if learner is not None:
                 with np.errstate(all="ignore"):
-                    learner.learn(features, x)
+                    learner.learn(features, _records(column, self._request.on_nan))
         except BaseException as error:
             hand_over(error, [released])
             raise
@@ -273,9 +271,9 @@ def hand_over(error: BaseException, releases: list[Release]) -> None:
         error.releases = releases  # type: ignore[attr-defined]
 
 
-def _records(x: Any, on_nan: str) -> Any:
-    """The records of any column that `pq.release` takes, read once: some can be read no more often."""
-    values, before = records_of(x, on_nan)
+def _records(column: Readable, on_nan: str) -> Any:
+    """The records that the release has read: some columns can be read no more often."""
+    values, before = column.records(on_nan)
     return values if before is None else Counts(values, np.diff(before))
 
 

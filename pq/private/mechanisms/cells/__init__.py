@@ -104,6 +104,13 @@ class Cells(Mechanism, name="cells"):
     def rho(self) -> Fraction | float:
         return self.plan.rho * self.request.max_contributions**2
 
+    @property
+    def near(self) -> tuple[Array, float] | None:
+        partition = self.plan.partition
+        if isinstance(partition, PriorPartition | PlacePartition):
+            return np.array([0.5]), partition.near if isinstance(partition, PlacePartition) else 1.0
+        return None
+
     def draw(self, column: Points | Lattice, source: Source) -> Outcome:
         assert isinstance(column, Points)
         outcome = draw_cells(self.plan, column, source.bytes)

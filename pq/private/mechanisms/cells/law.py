@@ -120,11 +120,8 @@ def records_in_cells(column: Points, edges: Array) -> IntArray:
     >>> records_in_cells(Points(np.array([1.0, 2.0, 2.0, 5.0])), np.array([2.0, 3.0]))
     array([3, 0, 1])
     """
-    below = np.searchsorted(column.values, edges, side="right").astype(np.int64)
-    total = len(column.values)
-    if column.before is not None:
-        below, total = column.before[below], int(column.before[-1])
-    return np.diff(below, prepend=0, append=total)
+    below: IntArray = column.up_to(edges).astype(np.int64)
+    return np.diff(below, prepend=0, append=column.n)
 
 
 def draw_cells(plan: CellsPlan, column: Points, source: Source = os.urandom) -> CellsOutcome:

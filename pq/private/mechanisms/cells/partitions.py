@@ -37,6 +37,7 @@ from pq.private.mechanisms.independent import Law, pick
 from pq.private.mechanisms.protocol import LogParts
 
 HALF = Fraction(1, 2)
+NEAR = 64.0  # nats that a draw of a place looks at
 WIDTHS = 2.0 ** (np.arange(-80, 17) / 2.0)  # candidates, in units of the priors' own
 ANY_WIDTHS = [2.0**power for power in range(-1022, 1023)]
 SHARES = 0.65, 0.25, 0.1  # of Student's law, Cauchy's and the priors' around a place: cells for every tail
@@ -160,6 +161,11 @@ class PlacePartition:
         own = 0.5 * (0.5 * float(table[767]) - 0.5 * float(table[255]))  # halves first, or wide priors overflow
         return np.asarray(np.clip(2.0 * max(own, 1e-280) * WIDTHS, 1e-300, LARGEST))
 
+    @property
+    def near(self) -> float:
+        """Ranks around the median that a draw rarely looks beyond."""
+        return NEAR / self._rate(self.epsilon_place)
+
     def draw(self, column: Points, source: Source) -> Places:
         cell, point, choice = random_uniforms(3, source)
         law = self._law(column)
@@ -201,12 +207,9 @@ class PlacePartition:
         """Half records (c,) that each width has too many or too few, less what the best one has: half of all records
         should be within the right one."""
         with np.errstate(over="ignore"):
-            below = np.searchsorted(column.values, place - self.widths, side="left")
-            at_most = np.searchsorted(column.values, place + self.widths, side="right")
-        total = len(column.values)
-        if column.before is not None:
-            below, at_most, total = column.before[below], column.before[at_most], int(column.before[-1])
-        off = np.abs(2 * (at_most - below).astype(np.int64) - total)
+            low, high = np.nextafter(place - self.widths, -np.inf), place + self.widths
+        below, at_most = np.split(column.up_to(np.concatenate([low, high])), 2)
+        off = np.abs(2 * (at_most - below).astype(np.int64) - column.n)
         return np.asarray(off - np.min(off))
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 
@@ -21,12 +21,15 @@ from pq.core.machine.engine import Engine
 from pq.core.request import Request
 from pq.private.columns.cells import Points
 from pq.private.columns.door import Array
+from pq.private.columns.part import PartOfColumn
 from pq.private.mechanisms.joint.law import draw_joint, on_multiples
 from pq.private.mechanisms.joint.plan import JointPlan, priors_near, usual_total
+from pq.private.mechanisms.joint.windows import check_windows
 from pq.private.mechanisms.protocol import LogParts, Mechanism, Outcome
 from pq.private.randomness import Source
 
 CHAIN = Engine("pq.private.mechanisms.joint.machine", "walk_joint")
+NEAR, NEAR_EACH = 45.0, 18.0  # nats, and nats for each output, that a release rarely looks beyond
 FORMULA_SECONDS = 1e-2  # about what one output takes the formulas
 LEAST_BUDGET = Fraction(1, 2**200)  # below, rates and totals leave the floats
 MOST_SIZE = 1e9  # records that a guess counts for
@@ -61,7 +64,16 @@ class Joint(Mechanism, name="joint"):
         return Points(np.ascontiguousarray(values), before)  # type: ignore[arg-type]
 
     def draw(self, column: Points, source: Source) -> Outcome:  # type: ignore[override]
-        return self._outcome(sampler(1, len(self.levels))(self.joint, column.values, column.before, source.uniforms))
+        looked = partial(check_windows, self.joint, column) if isinstance(column, PartOfColumn) else None
+        return self._outcome(
+            sampler(1, len(self.levels))(self.joint, column.values, column.before, source.uniforms, looked)
+        )
+
+    @cached_property
+    def near(self) -> tuple[Array, float] | None:
+        if self.request.step is not None:
+            return None
+        return self.joint.levels, (NEAR_EACH * len(self.levels) + NEAR) / self.joint.rate
 
     def simulate(self, column: Points, source: Source, trials: int) -> Array:  # type: ignore[override]
         known = self.joint, column.values, column.before, source.uniforms

@@ -66,6 +66,7 @@ from pq.private.mechanisms.joint.windows import chain_within, counts_between, ne
 
 Before = npt.NDArray[np.int64]
 Uniforms = Callable[[int], Array]
+Looked = Callable[[float], None]
 
 MARGIN = 12.0  # nats of the whole that the rest may weigh less: so rarely is it drawn from
 PART, TOTAL, KEEP_REST, KEEP_BEST, SHELL = range(5)  # what the first uniforms of a try decide
@@ -91,13 +92,18 @@ class Part:
     shells: Shells
 
 
-def draw_joint(plan: JointPlan, values: Array, before: Before | None, uniforms: Uniforms) -> tuple[Array, float | None]:
+def draw_joint(
+    plan: JointPlan, values: Array, before: Before | None, uniforms: Uniforms, looked: Looked | None = None
+) -> tuple[Array, float | None]:
     """Outputs (k,), and the total where it is released, drawn from the exact law.
 
     values: (d,) sorted, finite, ties allowed. before: (d + 1,) records before each value and of all, None if each is
-    one. uniforms: gives as many independent numbers in (0, 1), both excluded, as it is asked for. Guarantees epsilon-
-    differential privacy of all that it returns, under the plan's adjacency.
+    one. uniforms: gives as many independent numbers in (0, 1), both excluded, as it is asked for. looked: is told the
+    largest reach that was looked at, for which the formulas have no bound. Guarantees epsilon-differential privacy of
+    all that it returns, under the plan's adjacency.
     """
+    if looked is not None:
+        looked(math.inf)
     with np.errstate(all="ignore"):
         records = Records.of(plan, values, before)
         part = weigh(plan, records)

@@ -110,17 +110,17 @@ def _spans(levels: Any, n: float, one: float, other: float, reach: float) -> Any
 
 
 @compiled
-def _lowest(plan: Any, column: Any, n: float, reach: float) -> float:
-    """As `joint.lower_bound`; NaN where the numbers do not do."""
+def _lowest(plan: Any, column: Any, n: float, reach: float) -> Any:
+    """As `joint.lower_bound`, and the reach looked at; NaN where the numbers do not do."""
     levels, settings = plan[0], plan[3]
     middle = n if settings[KIND] == RECORDS else np.rint(n / settings[UNIT]) * settings[UNIT]
     while settings[RATE] * reach < -LIGHTEST:
         cells = gather_cells(plan, column, _spans(levels, n, middle, middle, reach))
         lowest = sum_forward(plan, cells, new_chain(levels.size, cells[0].size), middle, n, reach)
         if not lowest <= -2.0 * settings[RATE] * reach:
-            return lowest
+            return lowest, reach
         reach *= 2.0
-    return math.nan
+    return math.nan, reach
 
 
 @compiled
@@ -164,12 +164,13 @@ def _log_places(plan: Any, column: Any, n: float, reach: float) -> float:
 
 @compiled
 def _reach(plan: Any, column: Any, n: float) -> Any:
-    """The reach of the windows and the log of the bound on the rest, see `shells.shells_beyond`; NaN to leave it."""
+    """The reach of the windows and the log of the bound on the rest, see `shells.shells_beyond`, and the largest reach
+    looked at; NaN to leave it."""
     settings = plan[3]
     reach = (2.0 * plan[0].size + 22.0) / settings[RATE]
-    lowest = _lowest(plan, column, n, reach)
+    lowest, farthest = _lowest(plan, column, n, reach)
     if not lowest > LIGHTEST:
-        return math.nan, math.nan
+        return math.nan, math.nan, math.inf
     enough = lowest - settings[MARGIN]
     last_places = settings[FREE] - math.lgamma(plan[0].size + 1.0)
     bounds, count = np.empty(MOST_SHELLS), 0
@@ -181,17 +182,18 @@ def _reach(plan: Any, column: Any, n: float) -> Any:
         sums = _log_totals(settings, n, outer)
         count += 1
         if count == MOST_SHELLS:
-            return math.nan, math.nan
+            return math.nan, math.nan, math.inf
+    farthest = max(farthest, outer)
     rest = sums + last_places
     while count > 0:
         top = max(rest, bounds[count - 1])
         more = top + math.log(math.exp(rest - top) + math.exp(bounds[count - 1] - top))
         if not more <= enough:
-            return (math.nan if math.isnan(more) else outer), rest
+            return (math.nan if math.isnan(more) else outer), rest, farthest
         rest = more
         count -= 1
         outer = reach * settings[RATIO] ** count
-    return reach, rest
+    return reach, rest, farthest
 
 
 _READ, _TABLE = given(float64, 1), given(float64, 2)
@@ -204,7 +206,8 @@ def walk_joint(sources: int) -> Any:
         x: Any, ranks: Any, cuts: Any, levels: Any, shares: Any, rests: Any, tilts: Any, settings: Any, parts: Any,
         uniforms: Any, out: Any,
     ) -> int:  # fmt: skip
-        """Put outputs and the total (k + 1,) into `out`; the number of tries used, 0 if all failed, LEAVE.
+        """Put outputs, the total, and the largest reach looked at (k + 2,) into `out`; the number of tries used, 0 if
+        all failed, LEAVE.
 
         x: (d,) sorted places. ranks: (d + 1,) weight of the records before each and of all, or empty for 0..d. cuts,
         levels, shares, rests of shares, tilts: see `JointPlan`. settings: (7,). parts: (rows, 4), see
@@ -213,7 +216,7 @@ def walk_joint(sources: int) -> Any:
         sources  # noqa: B018 (see pq.core.machine.keep)
         plan, column = (levels, shares, tilts, settings), (x, ranks, cuts, parts)
         n, k, unit = weight_of(x, ranks), levels.size, settings[UNIT]
-        reach, log_rest = _reach(plan, column, n)
+        reach, log_rest, out[k + 1] = _reach(plan, column, n)
         if math.isnan(reach):
             return LEAVE
         totals = np.array([n])
@@ -250,13 +253,17 @@ def walk_joint(sources: int) -> Any:
 
 
 def draw_joint_fast(
-    plan: JointPlan, values: Array, before: joint.Before | None, uniforms: joint.Uniforms
+    plan: JointPlan,
+    values: Array,
+    before: joint.Before | None,
+    uniforms: joint.Uniforms,
+    looked: joint.Looked | None = None,
 ) -> tuple[Array, float | None]:
     """As `joint.draw_joint`, by machine code where that can be."""
     blocks: list[Array] = []
     tables, width, k = plan.tables, HEAD + 3 * plan.size, plan.size
     if tables is not None and is_moderate(values):
-        records, out, tries = Records.of(plan, values, before), np.empty(k + 1), TRIES[plan.total]
+        records, out, tries = Records.of(plan, values, before), np.empty(k + 2), TRIES[plan.total]
         free = k * math.log(plan.distinct_priors)
         numbers = plan.rate, plan.total_unit, free, joint.MARGIN, shells.BEYOND, shells.RATIO, KINDS[plan.total]
         ranks = NO_RANKS if records.ranks is None else records.ranks
@@ -276,8 +283,10 @@ def draw_joint_fast(
             blocks.append(uniforms(tries * width))
             used = walk_joint(*arguments, blocks[-1].reshape(tries, width), out)
         if used > 0:
+            if looked is not None:
+                looked(float(out[k + 1]))
             return joint.released(plan, out[:k], float(out[k]))
-    return joint.draw_joint(plan, values, before, _replayed(blocks, uniforms))
+    return joint.draw_joint(plan, values, before, _replayed(blocks, uniforms), looked)
 
 
 def _replayed(blocks: list[Array], uniforms: joint.Uniforms) -> joint.Uniforms:

@@ -14,6 +14,7 @@ import math
 import numpy as np
 
 from pq.private.columns.door import Array
+from pq.private.columns.part import PartOfColumn, Unknown
 from pq.private.mechanisms.joint.chain import CellChain, ChainCells, Records, Span, forward
 from pq.private.mechanisms.joint.plan import JointPlan
 
@@ -42,6 +43,15 @@ def wide_windows(plan: JointPlan, n: float, reach: float) -> list[Span]:
     """The ranks below each output in ways to place the outputs that score at most `reach` for any total."""
     half = reach * np.maximum(plan.levels, 1.0 - plan.levels)
     return list(zip((n * plan.levels - half).tolist(), (n * plan.levels + half).tolist(), strict=True))
+
+
+def check_windows(plan: JointPlan, part: PartOfColumn, reach: float) -> None:
+    """Raises `Unknown` unless all that a reach can look at is known: the wide windows hold those of every total."""
+    if math.isinf(reach):
+        raise Unknown(everything=True)
+    assert part.before is not None
+    for low, high in wide_windows(plan, float(part.before[-1]), reach):
+        part.check_ranks(low - 1.0, high + 1.0)
 
 
 def chain_within(plan: JointPlan, cells: ChainCells, n: float, total: float, reach: float) -> CellChain:

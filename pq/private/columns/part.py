@@ -1,0 +1,79 @@
+"""A part of a column: its records in some places, and how many there are in the gaps between (Section 3.1).
+
+Whoever asks for more than is known is stopped by `Unknown`, and asks again when more of the column has been looked up.
+A cell that holds records which are not known is marked; all others are as in the whole column.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from pq.private.columns.cells import Points, PointsView, Ranks
+from pq.private.columns.door import LARGEST, Array
+
+NO_GAPS: Ranks = np.empty(0, dtype=np.int64)
+
+
+class Unknown(Exception):
+    """A part of a column was asked for what it does not know. everything: all records are needed, however many."""
+
+    def __init__(self, everything: bool = False) -> None:
+        super().__init__()
+        self.everything = everything
+
+
+@dataclass(frozen=True)
+class PartOfColumn(Points):
+    """Known records in increasing order, and what lies between them.
+
+    values: (d,) distinct or not. before: (d + 1,) records of the whole column before each, and of all. gaps: (g,)
+    indices, increasing, of the values that stand for themselves and for unknown records between them and the value
+    before; so cell i, which ends at value i, is known where i is none of these. count: counts the records of the whole
+    column up to each of some increasing numbers, in one more pass over it.
+    """
+
+    gaps: Ranks = field(default_factory=lambda: NO_GAPS)
+    count: Callable[[Array], Ranks] | None = None
+
+    def check(self, first: int, last: int) -> None:
+        """Raises `Unknown` unless the cells first..last are known."""
+        if np.searchsorted(self.gaps, first, side="left") < np.searchsorted(self.gaps, last, side="right"):
+            raise Unknown
+
+    def check_ranks(self, low: float, high: float) -> None:
+        """Raises `Unknown` unless all cells of some ranks are known."""
+        assert self.before is not None
+        first, last = np.searchsorted(self.before, low, side="left"), np.searchsorted(self.before, high, side="right")
+        self.check(int(first), int(last) - 1)
+
+    def up_to(self, ends: Array) -> Ranks:
+        places = np.searchsorted(self.values, ends, side="right")
+        if self.count is None or not np.isin(places, self.gaps).any():
+            return super().up_to(ends)
+        distinct, back = np.unique(ends + 0.0, return_inverse=True)  # one zero
+        found = np.where(distinct >= LARGEST, self.n, self.count(distinct))  # infinite records are the largest numbers
+        return np.where(distinct == -np.inf, 0, found)[back]
+
+    def view(self, low: float, high: float, low_share: int = 0, high_share: int = 0) -> PointsView:
+        for end in (low, high):
+            if math.isfinite(end):
+                place = int(np.searchsorted(self.values, end, side="left"))
+                self.check(place, place)
+        known, start = super().view(low, high), int(np.searchsorted(self.values, low, side="right"))
+        return _PartView(known.values, known.ranks, self, start)
+
+
+@dataclass(frozen=True)
+class _PartView(PointsView):
+    """The records of a node's interval that are known. start: index of the first of them in the part."""
+
+    part: PartOfColumn = field(default_factory=lambda: PartOfColumn(np.empty(0)))
+    start: int = 0
+
+    def cells(self, first: int, last: int, ends: tuple[float, float]) -> tuple[Array, Ranks, Ranks]:
+        self.part.check(self.start + first, self.start + last)
+        return super().cells(first, last, ends)

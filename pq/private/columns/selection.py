@@ -1,0 +1,254 @@
+"""Parts of a column that nobody has sorted: what lies around some ranks, in two passes over it (Section 3.1).
+
+The first pass counts records in buckets, the second collects the buckets in which the ranks are, and those alone are
+sorted. A sample says where buckets should lie: badly placed ones cost time and nothing else. Numbers that are more than
+once in the sample are counted in their buckets and not collected. Where too many records would be collected all the
+same, the column is sorted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from pq.core.machine.engine import Engine
+from pq.private.columns.door import LARGEST, Array
+from pq.private.columns.part import PartOfColumn, Unknown
+
+Ints = npt.NDArray[np.int64]
+COUNT = Engine("pq.private.fast.buckets", "count_buckets")
+COLLECT = Engine("pq.private.fast.buckets", "collect_buckets")
+FEWEST = 1 << 15  # records of which a part is looked for: fewer are sorted sooner
+BUCKETS, SAMPLE = 1 << 13, 1 << 11
+TRIMMED = 16  # numbers of the sample at either end that lie in the outermost buckets
+COLLECTED = 1.0 / 14.0  # share of the records that is collected at most
+MORE = 8.0  # times as many ranks, where those looked up do not do
+CHUNK = 1 << 15  # records that are made floats at a time
+SPLIT = 1 << 9  # as in `pq.private.fast.buckets`
+CROWDED = 12  # numbers of the sample from which a bucket is split
+SEED = 0x5EED  # where the sample is taken: time alone depends on it
+
+
+@dataclass(frozen=True)
+class Pieces:
+    """The records of a column in any order, in arrays of real numbers of any type, which are read and never joined."""
+
+    arrays: Sequence[npt.NDArray[Any]]
+
+    def __len__(self) -> int:
+        return sum(map(len, self.arrays))
+
+    def __iter__(self) -> Iterator[Array]:
+        """The records as floats, some at a time."""
+        for array in self.arrays:
+            if type(array) is np.ndarray and array.dtype == np.float64 and array.flags.carray:
+                yield array
+            else:
+                for start in range(0, len(array), CHUNK):
+                    yield np.ascontiguousarray(array[start : start + CHUNK], dtype=np.float64)
+
+    def sample(self, size: int) -> Array:
+        """Some records, in increasing order; infinite ones and those that are no numbers are left out."""
+        places = np.sort(np.random.default_rng(SEED).integers(0, len(self), size))
+        found, start = [], 0
+        for array in self.arrays:
+            one, other = np.searchsorted(places, [start, start + len(array)])
+            found.append(array[places[one:other] - start].astype(np.float64))
+            start += len(array)
+        joined = np.concatenate(found)
+        return np.sort(joined[np.isfinite(joined)]) + 0.0  # one zero
+
+
+def parts_of(records: Pieces, quantiles: Array, reach: float) -> Iterator[PartOfColumn]:
+    """What lies within a reach, in ranks, of the quantiles of some records, then within `MORE` times as much, and so on
+    while that is little; nothing if machine code is not there.
+
+    Records that are no numbers do not count; infinite ones count as the largest numbers.
+    """
+    n = len(records)
+    if n < FEWEST or not COUNT.ready(0.0) or not COLLECT.ready(0.0):
+        return
+    sample = records.sample(SAMPLE)
+    buckets = _best_buckets(sample)
+    if buckets is None:
+        return
+    column = _Counted(records, sample, buckets, buckets.counts(records))
+    while 2.0 * reach < n:
+        part = column.part(quantiles, reach)
+        if part is None:
+            return
+        yield part
+        reach *= MORE
+
+
+@dataclass(frozen=True)
+class Buckets:
+    """Which bucket a record is in, see `pq.private.fast.buckets.count_buckets`. number: of all parts of buckets."""
+
+    low: float
+    scale: float
+    by_bits: bool
+    starts: Array
+    units: Array
+    firsts: Ints
+    number: int
+
+    @property
+    def rule(self) -> tuple[Any, ...]:
+        return self.low, self.scale, self.by_bits, self.starts, self.units, self.firsts
+
+    def counts(self, records: Iterable[Array]) -> Ints:
+        """Records in each bucket, of those that are numbers."""
+        counts = np.zeros(self.number, dtype=np.int64)
+        for piece in records:
+            COUNT(piece, piece.view(np.int64), *self.rule, counts)
+        return counts
+
+    def numbers(self, ordered: Array) -> Ints:
+        """The bucket of each of some numbers in increasing order."""
+        counts = self.counts([ordered])
+        return np.repeat(np.arange(len(counts)), counts)
+
+
+@dataclass(frozen=True)
+class _Counted:
+    """Records whose number in each bucket is known. sample: some of them, in increasing order. counts: (b,)."""
+
+    records: Pieces
+    sample: Array
+    buckets: Buckets
+    counts: Ints
+
+    def part(self, quantiles: Array, reach: float) -> PartOfColumn | None:
+        """What lies around quantiles; None if that is too much."""
+        up_to = np.cumsum(self.counts)
+        ranks = quantiles * int(up_to[-1])
+        turns = np.zeros(len(self.counts) + 2, dtype=np.int64)
+        np.add.at(turns, np.searchsorted(up_to, ranks - reach - 1.0, side="right"), 1)
+        np.add.at(turns, np.searchsorted(up_to, ranks + reach + 1.0, side="right") + 1, -1)
+        wanted = np.flatnonzero((np.cumsum(turns)[:-2] > 0) & (self.counts > 0))
+        found = self._collected(wanted) if len(wanted) > 0 and self._is_little(wanted) else None
+        if found is None:
+            return None
+        return replace(_joined(*found, self.counts, wanted), count=self.up_to)
+
+    def _is_little(self, wanted: Ints) -> bool:
+        """Whether some buckets seem to hold few records, or many of one number by the sample."""
+        most = max(len(self.records) * COLLECTED, FEWEST)
+        if np.sum(self.counts[wanted]) <= most:
+            return True
+        own = self.buckets.numbers(self.sample)
+        other = np.isin(own, wanted) & (self.sample != self._commonest[own])
+        return float(np.count_nonzero(other)) * len(self.records) <= 2.0 * most * len(self.sample)
+
+    def up_to(self, ends: Array) -> Ints:
+        """Records at or below each of some distinct numbers in increasing order."""
+        own = self.buckets.numbers(ends)
+        wanted = np.unique(own)
+        found = self._collected(wanted)
+        if found is None:
+            raise Unknown(everything=True)
+        values, tied, ties = found
+        values.sort()
+        held = np.append(0, np.cumsum(self.counts[wanted]))[np.searchsorted(wanted, own)]
+        others = np.cumsum(self.counts)[own] - self.counts[own] - held
+        equal = np.append(0, np.cumsum(ties))  # a number that is counted may be above an end in its bucket
+        first = np.searchsorted(wanted, own)
+        equal_below = equal[first] + np.where(tied[first] <= ends, ties[first], 0)
+        return others + np.searchsorted(values, ends, side="right") + equal_below
+
+    def _collected(self, wanted: Ints) -> tuple[Array, Array, Ints] | None:
+        """The records of some buckets, but for a number of each, and how often that is there; None if that is much."""
+        marks, ties = np.full(len(self.counts), -1, dtype=np.int64), np.zeros(len(wanted), dtype=np.int64)
+        marks[wanted] = np.arange(len(wanted))
+        tied, end = self._commonest[wanted], 0
+        most = max(int(len(self.records) * COLLECTED), FEWEST)
+        out = np.empty(min(most, int(np.sum(self.counts[wanted]))))
+        for piece in self.records:
+            found = COLLECT(piece, piece.view(np.int64), *self.buckets.rule, marks, tied, ties, out[end:])
+            if found < 0:
+                return None
+            end += found
+        return out[:end], tied, ties
+
+    @cached_property
+    def _commonest(self) -> Array:
+        """The number that is most frequent in the sample of each bucket, NaN where the sample has none."""
+        out = np.full(len(self.counts), np.nan)
+        distinct, often = np.unique(self.sample, return_counts=True)
+        order = np.argsort(often, kind="stable")
+        out[self.buckets.numbers(distinct)[order]] = distinct[order]  # the last one stays
+        return out
+
+
+def _joined(found: Array, tied: Array, ties: Ints, counts: Ints, wanted: Ints) -> PartOfColumn:
+    """Collected records, and numbers that were counted, with what lies between.
+
+    tied, ties: (w,) a number of each bucket that was counted, and how often it is there. counts: (b,) records of all
+    buckets. wanted: (w,) the buckets that were collected.
+    """
+    found.sort()
+    records: Any = 1
+    if ties.any():
+        values = np.concatenate([found, tied[ties > 0]])
+        records = np.concatenate([np.ones(len(found), dtype=np.int64), ties[ties > 0]])
+        order = np.argsort(values, kind="stable")
+        found, records = values[order], records[order]
+    held = np.cumsum(counts[wanted]) - counts[wanted]  # collected records before each bucket
+    others = np.cumsum(counts)[wanted] - counts[wanted] - held  # those of other buckets before each
+    between = np.diff(others, prepend=0)
+    rest = int(np.sum(counts) - np.sum(counts[wanted]) - others[-1])
+    values = np.empty(len(found) + (rest > 0))
+    np.clip(found, -LARGEST, LARGEST, out=values[: len(found)])
+    values[len(found) :] = np.nextafter(values[len(found) - 1], np.inf)
+    before = np.empty(len(values) + 1, dtype=np.int64)
+    before[0], before[1 : len(found) + 1], before[len(found) + 1 :] = 0, records, rest
+    starts = np.arange(len(found)) if np.ndim(records) == 0 else np.cumsum(records) - records
+    gaps = np.searchsorted(starts, held[between > 0], side="left")
+    before[1:][gaps] += between[between > 0]
+    np.cumsum(before, out=before)
+    ends = [len(values) - 1, len(values)] if rest else []
+    return PartOfColumn(values, before, gaps=np.append(gaps, ends).astype(np.int64))
+
+
+def _best_buckets(sample: Array) -> Buckets | None:
+    """The better of two ways to place buckets, that by which the sample is in more of them, with crowded ones split.
+
+    Buckets are of one width, or of one width of the numbers' bits, which grow as their logarithms.
+    """
+    keys = sample.view(np.int64)
+    bits = (keys ^ ((keys >> 63) & np.int64(2**63 - 1))).astype(np.float64)
+    ways = [way for way in (_linear(sample, False), _linear(bits, True)) if way is not None]
+    used = [np.count_nonzero(way.counts([sample])) for way in ways]
+    return _split(ways[int(np.argmax(used))], sample) if ways else None
+
+
+def _linear(ordered: Array, by_bits: bool) -> Buckets | None:
+    """Buckets of one width between the ends of a sample, but for a few of its numbers; None if there is no such."""
+    if len(ordered) <= 2 * TRIMMED:
+        return None
+    low, high = float(ordered[TRIMMED]), float(ordered[-1 - TRIMMED])
+    scale = BUCKETS / (high - low) if high > low else 0.0
+    if not 0.0 < scale < np.inf:
+        return None
+    return Buckets(low, scale, by_bits, np.zeros(BUCKETS), np.zeros(BUCKETS), np.arange(BUCKETS), BUCKETS)
+
+
+def _split(buckets: Buckets, sample: Array) -> Buckets:
+    """The same with buckets that hold much of a sample split between its first and last number in each."""
+    counts = buckets.counts([sample])
+    crowded = np.flatnonzero(counts >= CROWDED)
+    ends = np.cumsum(counts)
+    low, high = sample[ends[crowded] - counts[crowded]], sample[ends[crowded] - 1]
+    with np.errstate(all="ignore"):
+        units = SPLIT / (high - low)
+    usable = (units > 0.0) & (units < np.inf)
+    starts, all_units, sizes = np.zeros(BUCKETS), np.zeros(BUCKETS), np.ones(BUCKETS, dtype=np.int64)
+    starts[crowded[usable]], all_units[crowded[usable]], sizes[crowded[usable]] = low[usable], units[usable], SPLIT
+    ends = np.cumsum(sizes)
+    return replace(buckets, starts=starts, units=all_units, firsts=ends - sizes, number=int(ends[-1]))

@@ -1,0 +1,97 @@
+"""Records counted in buckets, and those of some buckets taken out, compiled: one pass each (Section 3.1).
+
+A bucket is found by a linear function of the number, or of its bits; buckets in which a sample is crowded are split by
+a second one. Buckets are numbered in the order of the numbers in them, for each step is a monotone function, rounding
+included. So a rank tells a bucket, whatever the edges between buckets may be.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import boolean, float64, int64
+
+from pq.core.machine.keep import compiled, given, kept
+
+ALL_BUT_SIGN = 2**63 - 1
+SPLIT = 1 << 9  # parts of a bucket that is split
+BLOCK = 1 << 10  # records whose buckets are found at a time
+_READ, _WHOLE = given(float64, 1), given(int64, 1)
+_RULE = float64, float64, boolean, _READ, _READ, _WHOLE
+
+
+@compiled
+def _find(
+    x: Any, keys: Any, low: float, scale: float, by_bits: bool, starts: Any, units: Any, firsts: Any, out: Any
+) -> None:
+    """Put the parts of buckets (n,) in which some records are into `out`, the first for what is no number.
+
+    Without a branch that depends on a record, which would take longer than all else.
+    """
+    top, last = units.size - 1.0, SPLIT - 1.0
+    for i in range(x.size):
+        v, key = x[i], keys[i]
+        t = float(key ^ ((key >> 63) & ALL_BUT_SIGN)) if by_bits and v == v else v
+        t = (t - low) * scale
+        t = t if t > 0.0 else 0.0
+        b = int(t if t < top else top)
+        t = (v - starts[b]) * units[b]
+        t = t if t > 0.0 else 0.0
+        out[i] = firsts[b] + int(t if t < last else last)
+
+
+@kept(int64(_READ, _WHOLE, *_RULE, int64[::1]))
+def count_buckets(sources: int) -> Any:
+    def run(
+        x: Any, keys: Any, low: float, scale: float, by_bits: bool, starts: Any, units: Any, firsts: Any, counts: Any
+    ) -> int:
+        """Add the records (n,) of each part of a bucket to `counts`; returns how many are no numbers, and in none.
+
+        keys: (n,) the same as bits. low, scale, by_bits: where buckets begin, how many there are to a unit, and whether
+        of the numbers' bits. starts, units: (b,) where the parts of each begin, and how many there are to a unit; 0 if
+        it is not split. firsts: (b,) the number of its first part.
+        """
+        sources  # noqa: B018 (see pq.core.machine.keep)
+        places, missing = np.empty(BLOCK, dtype=np.int64), 0
+        for start in range(0, x.size, BLOCK):
+            block = x[start : start + BLOCK]
+            _find(block, keys[start : start + BLOCK], low, scale, by_bits, starts, units, firsts, places)
+            for i in range(block.size):
+                missing += block[i] != block[i]
+                counts[places[i]] += 1
+        counts[0] -= missing
+        return missing
+
+    return run
+
+
+@kept(int64(_READ, _WHOLE, *_RULE, _WHOLE, _READ, int64[::1], float64[::1]))
+def collect_buckets(sources: int) -> Any:
+    def run(
+        x: Any, keys: Any, low: float, scale: float, by_bits: bool, starts: Any, units: Any, firsts: Any, marks: Any,
+        tied: Any, ties: Any, out: Any,
+    ) -> int:  # fmt: skip
+        """Put the records of marked parts into `out`; returns how many they are, -1 if there is no room for them.
+
+        marks: numbers of the parts wanted, -1 for the others. tied: (w,) a number of each that is not put there but
+        counted in `ties`. The others as for `count_buckets`.
+        """
+        sources  # noqa: B018 (see pq.core.machine.keep)
+        places, end = np.empty(BLOCK, dtype=np.int64), 0
+        for start in range(0, x.size, BLOCK):
+            block = x[start : start + BLOCK]
+            _find(block, keys[start : start + BLOCK], low, scale, by_bits, starts, units, firsts, places)
+            for i in range(block.size):
+                mark = marks[places[i]]
+                if mark >= 0:
+                    if block[i] == tied[mark]:
+                        ties[mark] += 1
+                    elif block[i] == block[i]:
+                        if end == out.size:
+                            return -1
+                        out[end] = block[i]
+                        end += 1
+        return end
+
+    return run

@@ -1,0 +1,183 @@
+"""Unsorted columns give what sorted ones give to the same uniforms, whatever is in them and wherever buckets lie."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import pq
+from pq.private import release as releases
+from pq.private.columns import selection
+from pq.private.columns.part import PartOfColumn, Unknown
+from pq.private.columns.selection import Pieces, parts_of
+
+Floats = npt.NDArray[np.float64]
+LONG = os.environ.get("PQ_LONG") == "1"
+MECHANISMS = {
+    "tree": {"mechanism": "tree"},
+    "edge": {"adaptation": "edge"},
+    "paper": {"calibration": "paper", "arity": 4},
+    "replace": {"mechanism": "tree", "adjacency": "replace"},
+    "joint": {"mechanism": "joint"},
+    "best total": {"mechanism": "joint", "assume_smooth": True},
+    "cells": {"mechanism": "cells", "assume_smooth": True, "size_guess": 1e5},
+}
+PRIORS = (pq.Cauchy(0, 10), pq.Uniform(-50, 50), pq.Normal(0, 1), pq.Laplace(1e6, 1.0))
+
+
+def clustered(rng: np.random.Generator, n: int) -> Floats:
+    """Clumps at every scale, so that few buckets of one width hold any."""
+    return np.asarray(10.0 ** rng.integers(-12, 13, n) * (1.0 + 1e-9 * rng.random(n)))
+
+
+def hidden_from_the_sample(rng: np.random.Generator, n: int) -> Floats:
+    """Everything that the sample takes is one number, and all else lies elsewhere."""
+    x = rng.normal(size=n)
+    x[np.random.default_rng(selection.SEED).integers(0, n, selection.SAMPLE)] = 1e9
+    return x
+
+
+COLUMNS: dict[str, Callable[[np.random.Generator, int], Floats]] = {
+    "normal": lambda rng, n: rng.normal(size=n),
+    "cauchy": lambda rng, n: rng.standard_cauchy(n),
+    "lognormal": lambda rng, n: np.exp(5 * rng.normal(size=n)),
+    "ages": lambda rng, n: np.floor(rng.normal(40, 10, n)),
+    "one value": lambda rng, n: np.full(n, 3.0),
+    "mostly one value": lambda rng, n: np.where(rng.random(n) < 0.9, 1.0, rng.normal(size=n)),
+    "sorted": lambda rng, n: np.sort(rng.normal(size=n)),
+    "reversed": lambda rng, n: -np.sort(rng.normal(size=n)),
+    "huge": lambda rng, n: rng.choice([-1e300, 1e300, 1e-300, -1e-300, 0.0, -0.0], n) * rng.random(n),
+    "infinite": lambda rng, n: rng.choice([-math.inf, math.inf, 0.0, 1.0, 5.0], n) + rng.random(n),
+    "missing": lambda rng, n: np.where(rng.random(n) < 0.3, math.nan, rng.normal(size=n)),
+    "next floats": lambda rng, n: 1.0 + rng.integers(0, 50, n) * 2.0**-52,
+    "clustered": clustered,
+    "hidden": hidden_from_the_sample,
+    "two far modes": lambda rng, n: np.where(rng.random(n) < 0.5, -1e12, 1e12) + rng.normal(size=n),
+}
+
+
+@pytest.fixture(autouse=True, scope="module")
+def machine() -> None:
+    """Parts are looked up by machine code alone."""
+    for kernel in (selection.COUNT, selection.COLLECT):
+        assert kernel.ready(1e9)
+
+
+@pytest.fixture
+def looked_up(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The sizes of the parts that releases are made from."""
+    sizes: list[int] = []
+
+    def spied(*arguments: Any) -> Any:
+        for part in parts_of(*arguments):
+            sizes.append(len(part.values))
+            yield part
+
+    monkeypatch.setattr(releases, "parts_of", spied)
+    return sizes
+
+
+def same(x: Any, column: Any, quantiles: Any, **options: Any) -> bool:
+    return pq.release(x, quantiles, **options).to_dict() == pq.release(column, quantiles, **options).to_dict()
+
+
+@pytest.mark.parametrize("name", COLUMNS)
+def test_unsorted_columns_give_what_sorted_ones_give(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Few buckets and a small sample, so that parts are small beside the column and often do not do."""
+    monkeypatch.setattr(selection, "FEWEST", 64)
+    for number in range(2000 if LONG else 3):
+        rng = np.random.default_rng([number, *name.encode()])
+        monkeypatch.setattr(selection, "BUCKETS", int(2 ** rng.integers(4, 13)))
+        monkeypatch.setattr(selection, "SAMPLE", int(2 ** rng.integers(4, 10)))
+        n = int(rng.integers(3000, 9000))
+        x = COLUMNS[name](rng, n)
+        column, m = pq.SortedColumn(x), int(rng.integers(1, 10))
+        quantiles = np.sort(rng.random(m)).tolist()
+        for options in MECHANISMS.values():
+            prior, epsilon = PRIORS[int(rng.integers(len(PRIORS)))], float(rng.choice([2.0, 20.0]))
+            assert same(x, column, quantiles, priors=prior, epsilon=epsilon, rng=int(rng.integers(2**31)), **options)
+
+
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_large_columns_are_released_from_a_part(name: str, looked_up: list[int]) -> None:
+    x = np.random.default_rng(0).normal(size=200_000)
+    options = {"priors": pq.Cauchy(0, 10), "epsilon": 10, "rng": 1, **MECHANISMS[name]}
+    assert same(x, pq.SortedColumn(x), [0.1, 0.5, 0.7], **options)
+    assert len(looked_up) >= 1 and max(looked_up) < len(x) * selection.COLLECTED + 3
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float16, np.int64, np.int16, np.uint64, ">f8"])
+def test_other_types_and_chunks_are_read_as_they_are(dtype: Any, looked_up: list[int]) -> None:
+    x = (100 * np.random.default_rng(1).normal(size=120_000)).clip(0, 200).astype(dtype)
+    options: dict[str, Any] = {"priors": pq.Cauchy(0, 10), "epsilon": 1, "rng": 1, "mechanism": "tree"}
+    columns: list[Any] = [x, x[::-1], np.ma.masked_array(x, np.zeros(len(x), bool))]
+    if dtype not in (np.float16, ">f8"):
+        columns += [
+            pa.chunked_array([x[:50_000], x[50_000:]]),
+            pl.Series(x),
+            pl.concat([pl.Series(x)] * 2, rechunk=False),
+        ]
+    for column in columns:
+        assert same(column, pq.SortedColumn(column), [0.1, 0.5, 0.9], **options)
+    assert len(looked_up) >= len(columns)
+
+
+def exact_part(records: Floats, quantiles: Floats, reach: float) -> PartOfColumn | None:
+    return next(parts_of(Pieces([records]), quantiles, reach), None)
+
+
+@pytest.mark.parametrize("name", COLUMNS)
+def test_a_part_is_the_column_but_for_its_gaps(name: str) -> None:
+    x = COLUMNS[name](np.random.default_rng(2), 40_000)
+    known = np.clip(np.sort(x[~np.isnan(x)]), -np.finfo(float).max, np.finfo(float).max)
+    levels = np.array([0.001, 0.3, 0.5])
+    part = exact_part(x, levels, 50.0)
+    if part is None:  # the sample is of one number
+        assert name in ("one value", "hidden")
+        return
+    assert part.before is not None and part.n == len(known)
+    for i, value in enumerate(part.values.tolist()):
+        above = int(np.searchsorted(known, value, side="right"))
+        if i not in part.gaps:
+            assert np.all(known[part.before[i] : part.before[i + 1]] == value)
+        assert part.before[i + 1] <= above or (i, i + 1) == tuple(part.gaps[-2:])
+    for level in levels:
+        part.check_ranks(level * part.n - 50, level * part.n + 50)
+    ends = np.concatenate([known[::997], known[::997] + 1e-3, [-np.inf, np.inf, 0.0, 0.5, 1e308]])
+    assert part.up_to(ends).tolist() == np.searchsorted(known, ends, side="right").tolist()
+
+
+def test_what_is_not_known_stops_whoever_asks() -> None:
+    part = PartOfColumn(np.array([1.0, 5.0, 6.0]), np.array([0, 1, 10, 11]), gaps=np.array([1]))
+    view = part.view(-math.inf, math.inf)
+    assert view.n == 11
+    assert view.cells(2, 3, (-math.inf, math.inf))[1].tolist() == [10, 11]
+    for ask in (lambda: view.cells(0, 1, (0.0, 9.0)), lambda: part.view(3.0, 9.0), lambda: part.check_ranks(0, 2)):
+        with pytest.raises(Unknown):
+            ask()
+
+
+def test_a_part_that_hid_its_gaps_would_give_another_release(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A mutant: unknown records all counted where the next known one is, and nobody told."""
+    monkeypatch.setattr(selection, "FEWEST", 64)
+    x = np.random.default_rng(3).normal(size=20_000)
+    options: dict[str, Any] = {"priors": pq.Cauchy(0, 10), "epsilon": 0.2, "mechanism": "tree"}
+    levels, differ = [0.2, 0.4, 0.5, 0.6, 0.8], 0
+    column = pq.SortedColumn(x)
+
+    def hiding(records: Pieces, quantiles: Floats, reach: float) -> Any:
+        for part in parts_of(records, quantiles, reach / 20):
+            yield PartOfColumn(part.values, part.before)
+
+    monkeypatch.setattr(releases, "parts_of", hiding)
+    for seed in range(20):
+        differ += not same(x, column, levels, rng=seed, **options)
+    assert differ > 10
