@@ -18,7 +18,7 @@ import numpy as np
 
 import pq
 from pq.core.request import Request
-from pq.truth.likely import column_quantiles
+from pq.truth.likely import ends_of_quantiles
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 SIZE, LEVELS, BUDGETS = 1000, (1, 3, 9, 29), (1.0, 0.3, 0.1)
@@ -51,7 +51,7 @@ def happened(shape: str, quantiles: Array, releases: int, options: dict[str, Any
     for i in range(releases):
         x = np.sort(draw(rng))
         values = pq.release(x, quantiles, rng=i, **options).values
-        low, high = column_quantiles(x, request)
+        low, high = ends_of_quantiles(x, request)
         gaps[i], off[i] = pq.max_gap(x, quantiles, values), np.maximum(np.maximum(low - values, values - high), 0.0)
     return gaps, off
 

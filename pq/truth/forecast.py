@@ -23,7 +23,7 @@ from pq.private.mechanisms import Mechanism
 from pq.private.prepare import prepare
 from pq.private.randomness import Source
 from pq.truth.evaluate import gap
-from pq.truth.likely import Law, column_quantiles, likely_column, prior_law, public_law
+from pq.truth.likely import Law, ends_of_quantiles, likely_column, prior_law, public_law
 
 OPTIONS = tuple(inspect.signature(Request.of).parameters)[1:]
 MOST_RECORDS, MOST_DRAWN, FEWEST_COLUMNS = 250_000, 2 * 10**6, 8  # of a column, of all columns, columns
@@ -210,7 +210,7 @@ class Rehearsal:
         draws = self.draws(maker)
         gaps = np.array([self.gaps(column, values) for column, values in zip(self.columns, draws, strict=True)])
         largest = np.mean(np.max(gaps, axis=2), axis=1)
-        ends = [column_quantiles(column, maker.request) for column in self.columns]
+        ends = [ends_of_quantiles(column, maker.request) for column in self.columns]
         with np.errstate(all="ignore"):
             off = [np.maximum(np.maximum(a - v, v - b), 0.0) for v, (a, b) in zip(draws, ends, strict=True)]
         near, far = np.quantile(np.concatenate(off), [0.5, MANY], axis=0)
@@ -272,7 +272,7 @@ class Rehearsal:
         """Records within half a step of where the quantiles are, at most, on average over columns."""
         half, counts = float(self.request.step or 0) / 2.0, []
         for column in self.columns:
-            around = np.stack(column_quantiles(column, self.request)).mean(axis=0)
+            around = np.stack(ends_of_quantiles(column, self.request)).mean(axis=0)
             ends = [np.searchsorted(column, around + side * half) for side in (-1, 1)]
             counts.append(float(np.max(ends[1] - ends[0])) / 2.0)
         return float(np.mean(counts))

@@ -73,7 +73,7 @@ def likely_column(law: Law, request: Request, size: int, rng: np.random.Generato
     return column
 
 
-def column_quantiles(column: Array, request: Request) -> tuple[Array, Array]:
+def ends_of_quantiles(column: Array, request: Request) -> tuple[Array, Array]:
     """Ends (m,) and (m,) of the values that are a quantile of a sorted column, for the quantiles of a request."""
     n = len(column)
     ranks = np.array([q.numerator * n // q.denominator for q in request.quantiles])  # `pq.rank`

@@ -96,7 +96,7 @@ def curves(rows: pl.DataFrame, along: str, value: str = "max_gap") -> dict[str, 
     }
 
 
-def tables() -> Iterator[tuple[Figure, Job, Path, pl.DataFrame]]:
+def stored_tables() -> Iterator[tuple[Figure, Job, Path, pl.DataFrame]]:
     """The stored means of each data set of each figure, and the file of their picture, less its suffix."""
     for label, figure in FIGURES.items():
         for folder in FOLDERS[label]:
@@ -138,7 +138,7 @@ def sentences(figure: Figure, job: Job, means: pl.DataFrame) -> Iterator[str]:
                     yield f"- {sentence(LABELS[one], LABELS[other], found[one], found[other])}"
 
 
-def text() -> str:
+def findings_text() -> str:
     """The whole of `results/FINDINGS.md`."""
     head = (
         "# What the stored tables say\n\n"
@@ -147,7 +147,7 @@ def text() -> str:
         "errors, *level* less."
     )
     lines, seen = [head], ""
-    for figure, job, path, means in tables():
+    for figure, job, path, means in stored_tables():
         where = f"{path.parent.name}/{figure.label}"
         if where != seen:
             lines.append(f"\n## {figure.title} (`fig:{figure.label}`): {PLACES[figure.along]}, `{path.parent.name}`")
@@ -159,8 +159,8 @@ def text() -> str:
 @click.command()
 def main() -> None:
     """Write what the stored tables say, and draw them."""
-    (RESULTS / "FINDINGS.md").write_text(text(), encoding="utf-8")
-    for figure, job, path, means in tables():
+    (RESULTS / "FINDINGS.md").write_text(findings_text(), encoding="utf-8")
+    for figure, job, path, means in stored_tables():
         path.with_suffix(".svg").write_text(report.draw(figure, job, means), encoding="utf-8")
 
 

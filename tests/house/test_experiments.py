@@ -231,8 +231,8 @@ def test_pairs_must_match() -> None:
 
 
 def test_the_findings_are_those_of_the_stored_tables() -> None:
-    assert (findings.RESULTS / "FINDINGS.md").read_text(encoding="utf-8") == findings.text()
-    pictures = {path.with_suffix(".svg") for _, _, path, _ in findings.tables()}
+    assert (findings.RESULTS / "FINDINGS.md").read_text(encoding="utf-8") == findings.findings_text()
+    pictures = {path.with_suffix(".svg") for _, _, path, _ in findings.stored_tables()}
     assert pictures == set(findings.RESULTS.glob("*/*.svg"))
 
 

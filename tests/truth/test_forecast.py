@@ -21,7 +21,7 @@ from benchmarks import forecast_holds
 from pq.core.request import Request
 from pq.private.prepare import prepare
 from pq.truth.forecast import LADDER, prepared
-from pq.truth.likely import column_quantiles, likely_column, prior_law, public_law
+from pq.truth.likely import ends_of_quantiles, likely_column, prior_law, public_law
 
 ROOT = Path(__file__).parents[2]
 QUARTILES = [0.25, 0.5, 0.75]
@@ -102,7 +102,7 @@ def test_ends_of_a_quantile_are_the_values_without_a_gap() -> None:
     rng = np.random.default_rng(1)
     for n in (1, 2, 7):
         x, quantiles = np.sort(rng.normal(size=n)), [0.0, 0.2, 0.5, 0.99, 1.0]
-        low, high = column_quantiles(x, Request.of(quantiles, epsilon=1, priors=pq.Normal(0, 1)))
+        low, high = ends_of_quantiles(x, Request.of(quantiles, epsilon=1, priors=pq.Normal(0, 1)))
         for q, a, b in zip(quantiles, low, high, strict=True):
             at_end = q == 1.0  # only values beyond the largest have all records below them
             assert pq.gap(x, [q], [b]) == at_end
