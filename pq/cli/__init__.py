@@ -22,6 +22,8 @@ EXIT_STATUS = (
     " suffice, a loss that an audit found; 2 the call or a file is not valid. Nothing is released but with 0."
 )
 
+WALK = ("inspect", "forecast", "ledger", "release")  # a newcomer's way, in which help lists the commands
+
 
 @cache
 def commands() -> dict[str, EntryPoint]:
@@ -64,8 +66,17 @@ class LazyGroup(NearGroup):
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, _help_line(commands()[name])) for name in self.list_commands(ctx)])
+        listed = [name for name in self.list_commands(ctx) if name not in WALK]
+        inside = [name for name in listed if commands()[name].module.startswith("pq.")]
+        parts = {
+            "In this order, from a file to a page": [*WALK],
+            "Besides": inside,
+            "For research, in a checkout": [name for name in listed if name not in inside],
+        }
+        for title, names in parts.items():
+            if names:
+                with formatter.section(title):
+                    formatter.write_dl([(name, _help_line(commands()[name])) for name in names])
 
 
 def _source(entry: EntryPoint) -> Path | None:
@@ -146,6 +157,13 @@ def main() -> None:
     """Private quantiles with the help of predictions.
 
     Every release spends the epsilon that it is given; two releases of the same people's data spend the sum.
+
+    \b
+    pq inspect salaries.csv --column salary
+    pq forecast --quantiles 0.25,0.5,0.75 --size 20000 --epsilon 0.5 --prior "between(20000, 150000, least=0)"
+    pq ledger init staff.ledger --total 1
+    pq release salaries.csv --column salary --quantiles 0.25,0.5,0.75 --size 20000 --epsilon 0.5 \\
+      --prior "between(20000, 150000, least=0)" --ledger staff.ledger --report salaries.html
     """
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):

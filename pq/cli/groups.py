@@ -112,7 +112,7 @@ class GroupOptions:
             text = io.StringIO()
             csv.writer(text, lineterminator="\n").writerows([(self.by, "quantile", "value"), *made.rows()])
             return text.getvalue().rstrip("\n")
-        return "\n".join([str(made), rule, *(f"charged: {one}" for one in receipt.values())])
+        return "\n".join([str(made), rule, *(f"charged, as entry {one}" for one in receipt.values())])
 
     def _others(self) -> list[str]:
         return [self.by] if self.person is None else [self.by, self.person]

@@ -11,6 +11,8 @@ import pq
 from pq.cli import EXIT_STATUS, output_options, tell
 from pq.cli.files import FileColumn, file_options
 
+OPTIONS_SAY = "--type, --decimal and --thousands say"
+
 
 @click.command(epilog=EXIT_STATUS)
 @file_options
@@ -22,4 +24,5 @@ def inspect(as_json: bool, quiet: bool, **options: Any) -> None:
     """
     column, _, rule = FileColumn.taking(options).read()
     found = replace(pq.inspect(column), rule=rule)
-    tell(str(found), found.to_dict(), str(found.unread), as_json, quiet)
+    hint = f"\nWhere too many are unread, {OPTIONS_SAY} how cells are written." if found.unread else ""
+    tell(f"{found}{hint}", found.to_dict(), str(found.unread), as_json, quiet)

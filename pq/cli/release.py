@@ -21,6 +21,7 @@ import pq
 from pq.cli import EXIT_STATUS, Named, nearest, refuse
 from pq.cli.files import FileColumn, file_options
 from pq.cli.groups import GroupOptions, group_options
+from pq.cli.interval import interval_facts, level_option, told_release
 from pq.cli.ledger import account_of, ledger_options, readable
 from pq.cli.report import ReportFile, report_options
 from pq.core.budget.ledger import BudgetExceededError, Ledger
@@ -190,6 +191,7 @@ def _with_options(command: Callable[..., Any], options: tuple[Callable[..., Any]
 @group_options
 @ledger_options
 @report_options
+@level_option
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.option("--quiet", is_flag=True, help="Print the values alone, one a line.")
 @click.option("--yes", is_flag=True, help="Leave out the remarks on epsilon, grid, prior and size.")
@@ -198,6 +200,7 @@ def release(
     priors: tuple[str, ...],
     ledger: str | None,
     who: str,
+    level: float | None,
     as_json: bool,
     quiet: bool,
     yes: bool,
@@ -211,6 +214,8 @@ def release(
     """
     column = FileColumn.taking(settings)
     groups = GroupOptions.taking(settings)
+    if groups is not None and level is not None:
+        raise refuse("--level is for one release: the page of --report has the intervals of groups")
     report = ReportFile.taking(settings, column.column)
     account = account_of(ledger, who)
     try:
@@ -239,14 +244,12 @@ def release(
     if quiet:
         click.echo("\n".join(shown(released.values)))
     elif as_json:
-        click.echo(
-            json.dumps({**released.to_dict(), "cells": rule, "remarks": remarks, **receipt}, indent=2, default=str)
-        )
+        facts = released.to_dict() | interval_facts(released, level) | {"cells": rule, "remarks": remarks, **receipt}
+        click.echo(json.dumps(facts, indent=2, default=str))
     else:
         said = [f"Remark: {remark}." for remark in remarks]
-        click.echo(
-            "\n".join([str(released), rule, *said, *(f"charged to {ledger}: {one}" for one in receipt.values())])
-        )
+        paid = [f"charged to {ledger}: {one}" for one in receipt.values()]
+        click.echo("\n".join([told_release(released, level), rule, *said, *paid]))
     report.write(released, **receipt)
 
 

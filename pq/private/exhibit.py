@@ -52,8 +52,8 @@ def exhibit(release: Reported, name: str, unit: str, level: float, size_guess: f
     """One release as templates show it."""
     kind = kind_named(release.kind)
     numbers = kind.to_numbers(release.values)
-    ends = _ends_of(release, numbers, level, size_guess)
-    texts, spans = _texts(release, numbers, ends)
+    ends = interval_numbers(release, numbers, level, size_guess)
+    texts, spans = value_texts(release, numbers, ends)
     told = None if ends is None else f"{100 * level:.10g}%"
     rows = [
         {"share": share_text(q), "value": text, "low": low, "high": high}
@@ -87,7 +87,7 @@ def unit_text(release: Reported, unit: str) -> str:
     return f" ({unit})" if unit else " (UTC)" if release.kind == "timestamp" else ""
 
 
-def _texts(release: Reported, numbers: Floats, ends: Floats | None) -> tuple[list[str], list[tuple[str, str]]]:
+def value_texts(release: Reported, numbers: Floats, ends: Floats | None) -> tuple[list[str], list[tuple[str, str]]]:
     """Values and intervals in as many digits as say something; intervals are never shown smaller than they are."""
     sides = np.empty((2, 0)) if ends is None else ends.T
     if release.kind != "number":
@@ -140,7 +140,7 @@ def _caption(curve: StepCurve, level: str | None) -> str:
     return said + (" Some go on beyond the picture." if curve.cut and level else "")
 
 
-def _ends_of(release: Reported, numbers: Floats, level: float, size_guess: float | None) -> Floats | None:
+def interval_numbers(release: Reported, numbers: Floats, level: float, size_guess: float | None) -> Floats | None:
     """The intervals (m, 2) as numbers; None where there are none, as nothing tells the number of records."""
     try:
         ends = np.asarray(release.interval(level, size_guess))

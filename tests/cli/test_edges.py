@@ -158,3 +158,27 @@ def test_a_release_has_the_mechanism_that_was_forecast(people: Path) -> None:
         told = [] if "--size" in options else ["--size", "1000"]  # what a release reckons with that is told nothing
         said = pq_command("forecast", *law, *told, "--trials", "2")
         assert json.loads(released.stdout)["mechanism"] == json.loads(said.stdout)["mechanism"]
+
+
+def test_intervals_stand_beside_values_where_asked_for(people: Path) -> None:
+    asked = ["release", str(people), "--column", "salary", *MEDIAN, "--level", "0.9"]
+    without = pq_command(*asked)
+    assert without.exit_code == 0 and "90% interval\n" in without.stdout
+    assert "  -\nNo interval: nothing tells the number of records; --size does.\n" in without.stdout
+    assert json.loads(pq_command(*asked, "--json").stdout)["intervals"] is None
+    facts = json.loads(pq_command(*asked, "--size", "100", "--json").stdout)
+    ((low, high),) = facts["intervals"]
+    assert facts["level"] == 0.9 and (low is None or low <= facts["values"][0])
+    assert high is None or facts["values"][0] <= high
+    assert "intervals" not in json.loads(pq_command(*asked[:-2], "--json").stdout)
+    for level in ("0", "1", "nan", "0.9999"):
+        refused = pq_command(*asked[:-1], level)
+        assert refused.exit_code == 2 and "level" in refused.stderr
+    refused = pq_command(*asked, "--by", "name", "--keys", "a")
+    assert refused.exit_code == 2 and "--level is for one release" in refused.stderr
+
+
+def test_help_lists_a_newcomers_way_first() -> None:
+    text = pq_command("--help").stdout
+    places = [text.index(f"\n  {name} ") for name in (*cli.WALK, "audit", "claims")]
+    assert places == sorted(places)

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import csv
 import re
-import shlex
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
 import pytest
-from click.testing import CliRunner
 
 import pq
 from benchmarks.interval_coverage import coverage_table
-from pq.cli import main
 from proofs_checks.engine.claims import load_claims
 from proofs_checks.engine.report import counts_table
 
@@ -47,23 +44,18 @@ def test_the_example_of_a_large_column_runs(tmp_path: Path, monkeypatch: pytest.
     assert len(names["counts"].values) < 1000
 
 
-def test_the_examples_by_group_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_example_by_group_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     rng, names = np.random.default_rng(0), np.array(["sales", "research", "canteen"])
     columns = {"department": names[rng.integers(3, size=3000)], "pay": rng.normal(60_000, 9_000, 3000).round(2)}
     table = pl.DataFrame({**columns, "id": np.arange(3000)})
     (tmp_path / "staff").mkdir()
     table.write_parquet(tmp_path / "staff" / "part.parquet")
-    table.write_csv(tmp_path / "staff.csv")
     monkeypatch.chdir(tmp_path)
     (code,) = (part for part in re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL) if "release_groups" in part)
     names_of: dict[str, Any] = {"pq": pq, "pl": pl}
     exec(code, names_of)
     assert list(names_of["pay"].releases) == ["sales", "research", "board"]
     assert np.all(np.abs(names_of["pay"].releases["sales"].values - [53_930, 60_000, 66_070]) < 3_000)
-    (command,) = (part for part in re.findall(r"```sh\n(.*?)```", README, flags=re.DOTALL) if "--by" in part)
-    answer = CliRunner().invoke(main, shlex.split(command.replace("\\\n", " "))[1:])
-    assert answer.exit_code == 0, answer.output
-    assert [line.split()[0] for line in answer.stdout.splitlines()[2:5]] == ["sales", "research", "board"]
 
 
 def test_groups_took_less_than_twice_the_engines_own_count() -> None:
