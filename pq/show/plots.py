@@ -44,6 +44,8 @@ METHOD_COLOURS: dict[str, str] = {
     "joint": ORANGE,
     "cells": GREEN,
     "margin": RED,
+    "mixed": YELLOW,
+    "auto": "black",
 }
 STYLE: dict[str, Any] = {
     "figure.dpi": 80,

@@ -27,7 +27,7 @@ TOGETHER = {
     "day after day": tuple(METHODS),
     "the tree": tuple(static.METHODS),
     "families": ("uniform", "normal", "laplace", "cauchy", "half_cauchy"),
-    "mechanisms": ("tree", "joint", "cells", "margin"),
+    "mechanisms": ("tree", "joint", "cells", "margin", "mixed", "auto"),
 }
 LEAST = 10.0  # a distance of 2 to 3 is just seen by a trained eye, side by side
 
