@@ -14,7 +14,7 @@ from pq.private.mechanisms import MECHANISMS, mechanism_for
 from pq.truth.audit.outcomes import audit_mechanism
 from pq.truth.audit.table import write_rows
 
-LAW_COUNTS = (1, 3)  # of evenly spaced quantiles
+LAW_COUNTS = (1, 2)  # of evenly spaced quantiles
 LAW_COLUMNS = ("mechanism", "adjacency", "grid", "m", "pairs", "ratio", "prior", "seed")
 
 

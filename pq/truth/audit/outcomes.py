@@ -82,13 +82,13 @@ class OutcomeLosses:
 
 
 def lopsided(start: float) -> dict[str, PiecewiseConstant]:
-    """Priors by name on a few bins of width one from `start` on, with nearly all of their mass in one of them or none.
+    """Priors by name on a few bins of width one from `start` on, with nearly all of their mass in one of them.
 
     >>> sorted(lopsided(0.0))
-    ['down', 'even', 'peak', 'up']
+    ['down', 'peak', 'up']
     """
     j = np.arange(float(PLACES))
-    logs = {"even": 0.0 * j, "up": SLOPE * (j - j[-1]), "down": -SLOPE * j, "peak": -SLOPE * np.abs(j - 5.0)}
+    logs = {"up": SLOPE * (j - j[-1]), "down": -SLOPE * j, "peak": -SLOPE * np.abs(j - 5.0)}
     edges = [start + k for k in range(PLACES + 1)]
     return {name: PiecewiseConstant(tuple(edges), tuple(np.exp(log).tolist())) for name, log in logs.items()}
 
