@@ -189,6 +189,8 @@ def test_what_is_learned() -> None:
     assert learned_base([prior], CellsOutcome((), edges, counts * 0 + 1), rate=0.5).priors == (prior,)
     wild = counts * 0 + np.iinfo(np.int64).max // 32
     assert math.exp(learned_base([prior], CellsOutcome((), edges, wild), rate=0.5).log_mass(-8.0, 8.0)) == 1.0
+    beyond = learned_base([pq.Uniform(-8, 7)], CellsOutcome((), edges, counts[::-1] + 1000), rate=0.5)
+    assert math.exp(beyond.log_mass(-8.0, 7.0)) == pytest.approx(1.0), "an edge at the end of the support, or beyond"
     normal = learned_base([pq.Normal(0, 1)], CellsOutcome((), edges, counts[::-1]), rate=0.5)
     assert math.isfinite(normal.log_mass(-60.0, -59.0)), "cells without an end are left to the priors"
 
@@ -199,6 +201,14 @@ def test_odd_columns_are_served(prior: pq.Prior) -> None:
     for column in ([], [0.0], [1e300] * 3, [-1e308, 1e308], [5e-324] * 5, [7.0] * 400):
         values = pq.release(column, [0.25, 0.5, 0.75], rng=1, **options).values
         assert values.shape == (3,) and np.all(np.isfinite(values)) and np.all(np.diff(values) >= 0.0)
+
+
+def test_records_in_a_cell_beyond_the_support_are_served() -> None:
+    """On a grid an edge of a cell may be the end of the support itself; counts above it may be anything."""
+    steep = pq.PiecewiseConstant([-0.5, 6.5, 7.5], [1e-9, 1])
+    options: dict[str, Any] = {"epsilon": 1, "priors": steep, "mechanism": "mixed", "grid": 1}
+    for seed in range(3):
+        assert math.isfinite(pq.release([9.0] * 400, [0.5], rng=seed, **options).values[0])
 
 
 def test_refusals_name_the_argument() -> None:

@@ -163,7 +163,8 @@ def learned_base(priors: Sequence[Prior], seen: CellsOutcome, rate: float) -> Mi
     for width in WIDTHS:
         at = np.append(np.arange(0, len(seen.counts), width), len(seen.counts))
         above = np.maximum(np.diff(running[at]) - CLEAR * np.sqrt(np.diff(at)) / rate, 0.0)
-        above[~np.isfinite(np.diff(edges[at]))] = 0.0  # cells without an end, which the priors have to serve
+        wide = np.diff(edges[at])
+        above[~(np.isfinite(wide) & (wide > 0.0))] = 0.0  # without an end, or beyond it: the priors have to serve these
         share = (1.0 - KEPT) * width**-0.5 / sum(one**-0.5 for one in WIDTHS) / max(float(np.sum(above)), 1e-300)
         parts += [
             (share * above[i], Uniform(edges[at[i]], edges[at[i + 1]])) for i in np.flatnonzero(above > 0.0).tolist()

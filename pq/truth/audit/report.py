@@ -24,7 +24,8 @@ class AuditReport:
     loss: largest |loss| in nats. x, neighbour, values: the two columns and the output that have it. priors: those of
     the release, and prior: their name, if the search chose them. pairs: evaluated pairs of neighbours. histogram:
     counts of |loss| / epsilon between the `BINS` of `pq.truth.audit.search`. ceiling: bound of |loss| / epsilon by
-    `pq.truth.audit.ceiling`, None for other mechanisms. settings: what was audited.
+    `pq.truth.audit.ceiling`, None for other mechanisms. outcome: all that came out, where that is more than the values,
+    as `pq.privacy_loss` takes it. settings: what was audited.
     """
 
     epsilon: float
@@ -38,6 +39,7 @@ class AuditReport:
     prior: str | None = None
     priors: Any = None
     ceiling: float | None = None
+    outcome: dict[str, Any] | None = None
     seed: int | None = None
     settings: dict[str, Any] = field(default_factory=dict)
 
@@ -80,6 +82,7 @@ class AuditReport:
             "x": np.asarray(self.x).tolist(),
             "neighbour": np.asarray(self.neighbour).tolist(),
             "values": np.asarray(self.values).tolist(),
+            **({} if self.outcome is None else {"outcome": self.outcome}),
             "histogram": np.asarray(self.histogram).tolist(),
         }
 

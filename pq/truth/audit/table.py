@@ -109,9 +109,9 @@ def write_audit(
                 progress(pairs)
             continue
         known[_key(setting)] = row_of(setting, pairs, seed, progress)
-        _write(path, command, known.values())
+        write_rows(path, command, known.values(), COLUMNS)
     rows = [known[_key(setting)] for setting in settings()]
-    _write(path, command, rows)
+    write_rows(path, command, rows, COLUMNS)
     return rows
 
 
@@ -127,12 +127,12 @@ def _rows_of(path: Path, command: str) -> dict[tuple[str, ...], dict[str, str]]:
     return {_key(row): row for row in csv.DictReader(lines[1:])}
 
 
-def _write(path: Path, command: str, rows: Iterable[dict[str, str]]) -> None:
-    """All at once, so that no half row is ever read."""
+def write_rows(path: Path, command: str, rows: Iterable[dict[str, str]], columns: tuple[str, ...]) -> None:
+    """A table as CSV below the command that makes it, all at once, so that no half row is ever read."""
     whole = path.with_name(f"{path.name}.part")
     with whole.open("w", encoding="utf-8", newline="") as file:
         file.write(f"{command}\n")
-        writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
+        writer = csv.DictWriter(file, columns, lineterminator="\n")
         writer.writeheader()
         writer.writerows(rows)
     whole.replace(path)
