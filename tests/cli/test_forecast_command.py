@@ -74,7 +74,18 @@ def test_a_wanted_error_gives_its_epsilon() -> None:
 
 
 def test_the_text_has_steps_units_and_variations() -> None:
-    prior = ["--prior", "normal(2026-01-01, P30D)", "--size", "1000", "--type", "date", "--grid", "P1D"]
+    prior = [
+        "--prior",
+        "normal(2026-01-01, P30D)",
+        "--size",
+        "1000",
+        "--type",
+        "date",
+        "--grid",
+        "P1D",
+        "--mechanism",
+        "margin",
+    ]
     answer = pq_command("--quantiles", "0.1,0.5", "--epsilon", "1", "--trials", "20", *prior)
     assert answer.exit_code == 0, answer.output
     for part in (

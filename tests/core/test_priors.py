@@ -469,7 +469,8 @@ SHARES = np.unique(np.concatenate([APART, math.nextafter(0.5, 0.0) + np.arange(4
 def ordered(prior: Prior, lower: float, upper: float, points: np.ndarray) -> np.ndarray:
     """Which of SHARES must give points in order: all of a closed form, else those farther apart than the rounding of an
     iteration, as where single floats have much of the mass and are looked for."""
-    start, end = (np.nextafter(np.nextafter(np.nextafter(points, way), way), way) for way in (-INF, INF))
+    with np.errstate(over="ignore"):
+        start, end = (np.nextafter(np.nextafter(np.nextafter(points, way), way), way) for way in (-INF, INF))
     around = prior.log_mass(np.maximum(lower, start), np.minimum(upper, end))
     looked_for = np.max(around) - prior.log_mass(lower, upper) > -20 * math.log(2)
     return np.isin(SHARES, APART) if looked_for or not isinstance(prior, STRICT) else np.full(SHARES.size, True)

