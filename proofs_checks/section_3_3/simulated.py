@@ -22,9 +22,9 @@ from pq.bounds import (
     thm_binary,
     thm_kary,
 )
-from pq.core.kind import NUMBER
 from pq.core.request import Request
 from pq.core.tree import Node
+from pq.private.columns.frames import column_of
 from pq.private.mechanisms.tree import Tree
 from pq.private.randomness import Source
 from pq.private.release import fulfil
@@ -115,7 +115,7 @@ def release_by_level(
 
     tree.plan = replace(tree.plan, root=shared(tree.plan.root))
     tree.arrays = tree.plan.arrays
-    return fulfil(tree, x, Source(rng), NUMBER)
+    return fulfil(tree, column_of(x), Source(rng))
 
 
 @check(
