@@ -7,7 +7,6 @@ same of the distance in the data's unit that nine in ten releases keep within, o
 
 from __future__ import annotations
 
-import csv
 import math
 from collections.abc import Callable
 from pathlib import Path
@@ -17,6 +16,7 @@ import click
 import numpy as np
 
 import pq
+from benchmarks.stored import save_rows
 from pq.core.request import Request
 from pq.truth.likely import ends_of_quantiles
 
@@ -94,10 +94,7 @@ def main(releases: int, shape: tuple[str, ...], save: Path | None) -> None:
                 click.echo(f"{facts}{said}{done}{row['ratio']:7.2f}{row['ratio_90']:7.2f}")
     if save is not None:
         save.parent.mkdir(parents=True, exist_ok=True)
-        with save.open("w", newline="") as file:
-            writer = csv.DictWriter(file, rows[0])
-            writer.writeheader()
-            writer.writerows(rows)
+        save_rows(save, rows)
 
 
 if __name__ == "__main__":

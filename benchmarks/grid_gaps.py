@@ -15,7 +15,6 @@ trial.
 
 from __future__ import annotations
 
-import csv
 import math
 from collections.abc import Callable
 from fractions import Fraction
@@ -25,6 +24,7 @@ import click
 import numpy as np
 
 import pq
+from benchmarks.stored import save_rows
 from pq.core.scores import Target
 from pq.core.sensitivity import rate, sensitivity
 from pq.private.columns.cells import Lattice, Points
@@ -157,10 +157,7 @@ def main(trials: int, save: Path | None) -> None:
     for row in rows:
         click.echo(f"{row['case']:<24}{row['law']:<24}{row['mean_gap']:>9.3f} ± {row['error']:.3f}")
     if save is not None:
-        with save.open("w", newline="") as file:
-            writer = csv.DictWriter(file, rows[0])
-            writer.writeheader()
-            writer.writerows([{k: f"{v:.4g}" if isinstance(v, float) else v for k, v in row.items()} for row in rows])
+        save_rows(save, rows, digits=4)
 
 
 if __name__ == "__main__":

@@ -9,7 +9,6 @@ nothing of the column; all are told a `size_guess` of a thousand.
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -19,6 +18,7 @@ import numpy as np
 
 import pq
 from benchmarks.least_error import BUDGETS, GUESS, SHAPES, SMOOTH
+from benchmarks.stored import save_rows
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 Draw = Callable[[np.random.Generator], Array]
@@ -123,10 +123,7 @@ def coverage_table(rows: list[dict[str, Any]]) -> str:
 def store(rows: list[dict[str, Any]], save: Path) -> None:
     """All rows so far."""
     save.parent.mkdir(parents=True, exist_ok=True)
-    with save.open("w", newline="") as file:
-        writer = csv.DictWriter(file, rows[0])
-        writer.writeheader()
-        writer.writerows(rows)
+    save_rows(save, rows)
 
 
 @click.command()

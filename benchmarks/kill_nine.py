@@ -6,7 +6,6 @@ and resumed each time; in the end its tables must be those of the undisturbed on
 
 from __future__ import annotations
 
-import csv
 import os
 import random
 import signal
@@ -18,6 +17,8 @@ from pathlib import Path
 from typing import Any
 
 import click
+
+from benchmarks.stored import save_rows
 
 
 def command(figures: tuple[str, ...], profile: str, workers: int, folder: Path) -> list[str]:
@@ -75,10 +76,7 @@ def main(figures: tuple[str, ...], profile: str, kills: int, workers: int, seed:
         same = tables(whole) == tables(killed)
     click.echo(f"{len(rows)} kills, {sum(row['at_work'] for row in rows)} of them at work; tables identical: {same}")
     if save is not None:
-        with save.open("w", newline="") as file:
-            writer = csv.DictWriter(file, rows[0])
-            writer.writeheader()
-            writer.writerows(rows)
+        save_rows(save, rows)
     raise SystemExit(not same)
 
 

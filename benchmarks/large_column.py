@@ -9,7 +9,6 @@ of the whole process, libraries included. The counts must be those that were kep
 
 from __future__ import annotations
 
-import csv
 import json
 import resource
 import subprocess
@@ -22,6 +21,7 @@ from typing import Any
 import click
 import numpy as np
 
+from benchmarks.stored import save_rows
 from pq.private.columns.frames import count
 
 ENGINES = ("polars", "duckdb", "dask")
@@ -127,10 +127,7 @@ def main(rows: int, folder: Path | None, save: Path | None, alone: tuple[str, st
         click.echo(f"{rows:,} rows, files of {size / 1e6:,.0f} MB")
         table = [_apart(engine, column, place) for column in COLUMNS for engine in ENGINES]
     if save is not None:
-        with save.open("w", newline="") as file:
-            writer = csv.DictWriter(file, table[0])
-            writer.writeheader()
-            writer.writerows(table)
+        save_rows(save, table)
 
 
 def _apart(engine: str, column: str, folder: Path) -> dict[str, Any]:

@@ -12,7 +12,6 @@ gaps of our laws, uniform prior on the values, and how many times the limit each
 
 from __future__ import annotations
 
-import csv
 import itertools
 import math
 from collections.abc import Callable, Iterator
@@ -26,6 +25,7 @@ import numpy as np
 from scipy import optimize, sparse
 
 import pq
+from benchmarks.stored import save_rows
 from pq.core.scores import Target
 from pq.core.sensitivity import rate, sensitivity
 from pq.private.columns.cells import Lattice
@@ -211,10 +211,7 @@ def main(save: Path | None) -> None:
                 f"{row['law']:<28}{row['worst']:>8.3f}{row['mean']:>8.3f}{row['to_worst']:>10.2f}{row['to_mean']:>10.2f}"
             )
     if save is not None:
-        with save.open("w", newline="") as file:
-            writer = csv.DictWriter(file, rows[0])
-            writer.writeheader()
-            writer.writerows([{k: f"{v:.4g}" if isinstance(v, float) else v for k, v in row.items()} for row in rows])
+        save_rows(save, rows, digits=4)
 
 
 if __name__ == "__main__":

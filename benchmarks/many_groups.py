@@ -9,7 +9,6 @@ The counts by which groups are released must be the engine's own.
 
 from __future__ import annotations
 
-import csv
 import json
 import subprocess
 import sys
@@ -24,6 +23,7 @@ import numpy as np
 
 import pq
 from benchmarks.large_column import peak_megabytes
+from benchmarks.stored import save_rows
 from pq.private.columns.grouping import GroupedColumn, open_table
 
 GROUP_ENGINES = ("polars", "duckdb", "dask")
@@ -127,10 +127,7 @@ def main(rows: int, save: Path | None, alone: tuple[str, str] | None) -> None:
         write_rows(path, rows)
         table = [{"rows": rows, "groups": GROUPS, **_apart(engine, path)} for engine in GROUP_ENGINES]
     if save is not None:
-        with save.open("w", newline="") as file:
-            writer = csv.DictWriter(file, table[0])
-            writer.writeheader()
-            writer.writerows(table)
+        save_rows(save, table)
 
 
 def _apart(engine: str, path: Path) -> dict[str, Any]:

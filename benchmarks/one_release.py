@@ -12,7 +12,6 @@ numpy and Python hold, the input included.
 
 from __future__ import annotations
 
-import csv
 import time
 import tracemalloc
 from collections.abc import Callable
@@ -23,6 +22,7 @@ import click
 import numpy as np
 
 import pq
+from benchmarks.stored import save_rows
 
 SORTED_SIZES, UNSORTED_SIZES = (10**4, 10**5, 10**6, 10**7), (10**3, 10**4, 10**5, 10**6)
 QUANTILES, TRIALS = (1, 9, 99), 40
@@ -107,10 +107,7 @@ def main(rounds: int, save: Path | None) -> None:
             f"{r['to_quantile']:>16.5f}{r['memory']:>8.2f}{r['growth']:>8.2f}"
         )
     if save is not None:
-        with save.open("w", newline="") as file:
-            writer = csv.DictWriter(file, rows[0])
-            writer.writeheader()
-            writer.writerows([{k: f"{v:.5g}" if isinstance(v, float) else v for k, v in row.items()} for row in rows])
+        save_rows(save, rows, digits=5)
 
 
 if __name__ == "__main__":

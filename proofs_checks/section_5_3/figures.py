@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import csv
 import itertools
-import math
 from collections.abc import Callable
 from functools import cache
 
 import numpy as np
 
+from pqlab.experiments.findings import against
 from proofs_checks.engine.registry import check
 from proofs_checks.tools.tables import RESULTS
 
@@ -31,9 +31,9 @@ def over_time(data: str, method: str) -> Curve:
 
 
 def ahead(worse: Curve, better: Curve) -> tuple[list[float], list[float]]:
-    """Where one curve lies below another by three standard errors, and where it lies as much above."""
-    scores = {x: (worse[x][0] - better[x][0]) / (math.hypot(worse[x][1], better[x][1]) + 1e-12) for x in better}
-    return [x for x, z in scores.items() if z > 3], [x for x, z in scores.items() if z < -3]
+    """Where one curve lies below another by more standard errors than are sure, and where it lies as much above."""
+    below, _, above = against(better, worse)
+    return below, above
 
 
 @check(
