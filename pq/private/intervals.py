@@ -11,6 +11,10 @@ The same is done with columns that are narrower than the released values are, wh
 unless `assume_smooth` was promised, with columns of narrow peaks at the released values. Such columns are harder to
 find, and the largest of the distances counts.
 
+The curve is a guess between what was drawn: a column of two modes has no records where it is steep. Unless
+`assume_smooth` was promised, an end lies several times as far from its value as the curve says, though not beyond the
+next value that was drawn for a level far enough away: on that side of it lies the quantile, whatever is between.
+
 Where a single value was released nothing tells the scale, and the prior on either side of it stands for the column.
 Private ring, but no record comes in here: all is post-processing of released values.
 """
@@ -40,6 +44,8 @@ MOST_RECORDS = 50_000  # simulated: errors of larger columns are those of such a
 NEAR_ENDS = 2.0 ** np.arange(-40.0, -10.0)  # levels beyond the table's
 FINEST = 2.0**-41
 NARROWED, SQUEEZED = 8.0, 30.0  # how much narrower than the curve a narrow column is, and a peak
+SPARSER = 10.0  # than the curve says records may lie, where nobody promised that they lie smoothly
+Knots = tuple[Array, Array]  # levels and places (k,) that were drawn, through which all other values are read off
 
 
 def interval_level(value: Any) -> float:
@@ -76,11 +82,13 @@ def grid_intervals(ends: Array, step: Fraction | None) -> Array:
     return np.where(kept, from_units(np.where(kept, inner, 0.0), step) + 0.0, ends)
 
 
-def simulated_intervals(maker: Mechanism, values: Array, size: float, level: float, population: bool) -> Array:
+def simulated_intervals(
+    maker: Mechanism, values: Array, knots: Knots, size: float, level: float, population: bool
+) -> Array:
     """Intervals (m, 2) of the distinct quantiles, from their released values (m,); see the head of this module.
 
-    size: number of records to reckon with. population: whether the drawn columns' own quantiles or the curve's are to
-    be held. Raises `ValueError` naming level where it is too high to be simulated.
+    knots: what was drawn. size: number of records to reckon with. population: whether the drawn columns' own quantiles
+    or the curve's are to be held. Raises `ValueError` naming level where it is too high to be simulated.
     """
     if level > MOST_LEVEL:
         raise ValueError(f"level must be at most {MOST_LEVEL} for mechanism={maker.name!r}, got {level}")
@@ -91,6 +99,8 @@ def simulated_intervals(maker: Mechanism, values: Array, size: float, level: flo
         radii = np.max([curve.levels_off(maker, records, level, population, shape) for shape in shapes], axis=0)
         radii *= math.sqrt(records / size) if population else records / size  # of larger columns
         low, high = (curve.at(curve.asked + sign * radii) for sign in (-1.0, 1.0))
+        if not maker.request.assume_smooth:
+            low, high = curve.sparser(low, high, radii, knots)
     return np.stack([low, high], axis=1)
 
 
@@ -122,6 +132,20 @@ class ReleasedCurve:
         places = self.rounded(inside)
         places = np.where(levels < self.levels[0], -np.inf, places)
         return np.where(levels > self.levels[-1], np.inf, places)
+
+    def sparser(self, low: Array, high: Array, radii: Array, knots: Knots) -> tuple[Array, Array]:
+        """Ends (m,) that lie further off, in the support of the priors, up to knots that are `radii` (m,) away."""
+        first, last = joint_support(self.request.priors)
+        far_low = np.maximum(self.values - SPARSER * (self.values - low), np.minimum(low, first))
+        far_high = np.minimum(self.values + SPARSER * (high - self.values), np.maximum(high, last))
+        levels, places = knots
+        around = np.interp(levels, self.asked, radii)
+        below = (levels + around)[:, None] <= self.asked
+        above = (levels - around)[:, None] >= self.asked
+        at_least = np.max(np.where(below, places[:, None], -np.inf), axis=0)
+        at_most = np.min(np.where(above, places[:, None], np.inf), axis=0)
+        ends = np.maximum(far_low, np.minimum(at_least, low)), np.minimum(far_high, np.maximum(at_most, high))
+        return tuple(np.where(np.isfinite(end), self.rounded(end), end) for end in ends)  # type: ignore[return-value]
 
     def rounded(self, places: Array) -> Array:
         """On the grid, if there is one."""

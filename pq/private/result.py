@@ -127,7 +127,8 @@ class Release:
         ends = maker.interval(self.outcome, self.quantiles, share, population)
         if ends is None:
             size = size_of(maker.request, self.total, size_guess)
-            ends = simulated_intervals(maker, self._distinct_values, size, share, population)
+            values = self._distinct_values
+            ends = simulated_intervals(maker, values, maker.knots(self.outcome, values), size, share, population)
             ends = ends[list(maker.request.positions)]
         else:
             ends = grid_intervals(ends, maker.request.step)

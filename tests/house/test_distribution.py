@@ -6,51 +6,18 @@ import json
 import os
 import subprocess
 import sys
-import sysconfig
 import tarfile
 import zipfile
 from pathlib import Path
 
 import pytest
+from from_wheel import bare, run
 
 from test_workshop import ROOT, tracked_files
 
 COLUMN = "age\n" + "\n".join(str(number) for number in range(1, 1000))
 RELEASE = ["release", "people.csv", "--column", "age", "--quantiles", "0.5", "--epsilon", "1e5", "--grid", "1",
            "--prior", "uniform(0, 1000)"]  # fmt: skip
-
-
-@pytest.fixture(scope="module")
-def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with both distributions, built in this environment, so that nothing is fetched."""
-    folder = tmp_path_factory.mktemp("dist")
-    subprocess.run([sys.executable, "-m", "hatchling", "build", "-d", str(folder)], cwd=ROOT, check=True, timeout=300)
-    return folder
-
-
-@pytest.fixture(scope="module")
-def installed(built: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("installed")
-    (wheel,) = built.glob("pq_quantiles-*.whl")
-    options = ["--quiet", "--no-index", "--no-deps", "--disable-pip-version-check", "--target", str(folder)]
-    subprocess.run([sys.executable, "-m", "pip", "install", *options, str(wheel)], check=True, timeout=300)
-    return folder
-
-
-def run(installed: Path, folder: Path, *arguments: str, code: str = "") -> subprocess.CompletedProcess[str]:
-    """`pq` in a folder without the repository: of this environment only the other packages are seen."""
-    places = [installed, *{sysconfig.get_path(name) for name in ("purelib", "platlib")}]
-    environment = {name: value for name, value in os.environ.items() if name not in ("HOME", "XDG_CACHE_HOME")}
-    environment |= {
-        "PYTHONPATH": os.pathsep.join(map(str, places)),
-        "PYTHONDONTWRITEBYTECODE": "1",
-        "NUMBA_CACHE_DIR": str(folder / "people.csv" / "below"),
-    }
-    program = ["-c", code] if code else ["-m", "pq.cli"]
-    return subprocess.run(
-        [sys.executable, "-S", *program, *arguments],
-        cwd=folder, env=environment, capture_output=True, text=True, check=False, timeout=300,
-    )  # fmt: skip
 
 
 @pytest.fixture
@@ -62,7 +29,7 @@ def folder(tmp_path: Path) -> Path:
 def test_a_wheel_releases_in_an_empty_folder(installed: Path, folder: Path) -> None:
     """At that epsilon the median is certain."""
     before = sorted(installed.rglob("*"))
-    answer = run(installed, folder, *RELEASE, "--json")
+    answer = run(installed, folder, *RELEASE, "--json", environment=bare(folder))
     assert (answer.returncode, answer.stderr) == (0, "")
     (value,) = json.loads(answer.stdout)["values"]
     assert abs(value - 500) <= 1
@@ -71,7 +38,7 @@ def test_a_wheel_releases_in_an_empty_folder(installed: Path, folder: Path) -> N
 
 
 def test_a_wheel_writes_a_page(installed: Path, folder: Path) -> None:
-    answer = run(installed, folder, *RELEASE, "--report", "page.html")
+    answer = run(installed, folder, *RELEASE, "--report", "page.html", environment=bare(folder))
     assert (answer.returncode, answer.stderr) == (0, "")
     assert "Quantiles of age" in (folder / "page.html").read_text(encoding="utf-8")
 
@@ -88,16 +55,16 @@ import pq
 assert str(pq.__file__).startswith({str(installed)!r}), pq.__file__
 print(sorted(name for name in ("numba", "llvmlite", "matplotlib", "pqlab") if name in sys.modules))
 """
-    answer = run(installed, folder, code=code)
+    answer = run(installed, folder, code=code, environment=bare(folder))
     assert answer.stdout.splitlines()[-1] == "[]", answer.stdout + answer.stderr
 
 
 def test_commands_of_a_checkout_say_that_they_need_one(installed: Path, folder: Path) -> None:
-    shown = run(installed, folder, "--help").stdout
+    shown = run(installed, folder, "--help", environment=bare(folder)).stdout
     assert "  release  " in shown
     for name in ("claims", "reproduce", "run"):
         assert f"  {name}  " not in shown
-        answer = run(installed, folder, name)
+        answer = run(installed, folder, name, environment=bare(folder))
         assert answer.returncode == 2
         assert f"{name} works on a checkout of the project only" in answer.stderr
 

@@ -15,10 +15,11 @@ Base measure and curve are functions of the outcome and of public facts. zCDP ad
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -33,7 +34,7 @@ from pq.private.mechanisms.cells import plan_cells
 from pq.private.mechanisms.cells.law import CellsOutcome, CellsPlan
 from pq.private.mechanisms.cells.partitions import PlacePartition, Places, PriorPartition
 from pq.private.mechanisms.cells.refined import RefinedPartition
-from pq.private.mechanisms.joint import MOST_SIZE, drawn_outputs, grid_total, read_off, sampler
+from pq.private.mechanisms.joint import MOST_SIZE, drawn_knots, drawn_outputs, grid_total, read_off, sampler
 from pq.private.mechanisms.joint.plan import JointPlan, usual_total
 from pq.private.mechanisms.protocol import LogParts, Mechanism, Outcome
 from pq.private.randomness import Source
@@ -95,6 +96,9 @@ class Mixed(Mechanism, name="mixed"):
             size_guess=None if size is None else math.ceil(min(size, MOST_SIZE)),
         )
         return replace(plan, step=request.step)  # a step that the priors allow is not checked against what was drawn
+
+    def knots(self, drawn: Mapping[str, Any], values: Array) -> tuple[Array, Array]:
+        return drawn_knots(self.levels, drawn, values)
 
     def log_parts(self, column: Points, outcome: Outcome) -> LogParts:  # type: ignore[override]
         from pq.private.mechanisms.joint.density import joint_log_density

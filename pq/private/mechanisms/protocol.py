@@ -107,6 +107,11 @@ class Mechanism(ABC):
         from what a release keeps as `outcome`; None where the noise does not tell them."""
         return None
 
+    def knots(self, drawn: Mapping[str, Any], values: Array) -> tuple[Array, Array]:
+        """Levels and places (k,) of the quantiles that were drawn, from what a release keeps as `outcome` and its
+        values (m,); those of all other quantiles are read off between them."""
+        return np.array([float(q) for q in self.request.distinct]), values
+
     @property
     @abstractmethod
     def rho(self) -> Fraction | float:

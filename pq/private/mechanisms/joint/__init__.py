@@ -8,9 +8,10 @@ where the budget is small that has much less error, on columns that are smooth.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 from functools import cached_property, partial
+from typing import Any
 
 import numpy as np
 
@@ -86,6 +87,9 @@ class Joint(Mechanism, name="joint"):
         kept = (("drawn", outputs.tolist()),) if self.levels != self.request.distinct else ()
         return Outcome(read_off(self.joint, self.request, outputs), None if total is None else round(total), kept)
 
+    def knots(self, drawn: Mapping[str, Any], values: Array) -> tuple[Array, Array]:
+        return drawn_knots(self.levels, drawn, values)
+
     def log_parts(self, column: Points, outcome: Outcome) -> LogParts:  # type: ignore[override]
         from pq.private.mechanisms.joint.density import joint_log_density
 
@@ -119,6 +123,11 @@ def drawn_outputs(plan: JointPlan, request: Request, outcome: Outcome) -> Array 
     if len(outputs) != plan.size or np.any(read_off(plan, request, outputs) != outcome.values):
         return None
     return outputs
+
+
+def drawn_knots(levels: tuple[Fraction, ...], drawn: Mapping[str, Any], values: Array) -> tuple[Array, Array]:
+    """Levels and places of the outputs that a plan drew, from what a release keeps."""
+    return np.array([float(q) for q in levels]), np.array(drawn.get("drawn", values), dtype=np.float64)
 
 
 def grid_total(plan: JointPlan, count: int) -> float:

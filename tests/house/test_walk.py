@@ -1,21 +1,20 @@
-"""README's way from a file to a page, walked command by command in an empty folder, as a newcomer would."""
+"""README's way from a file to a page, walked command by command in an empty folder, by what people install."""
 
 from __future__ import annotations
 
 import csv
 import json
-import os
 import re
 import shlex
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from from_wheel import run
 
-ROOT = Path(__file__).parents[2]
+from test_workshop import ROOT
+
 RECORDS, KEYS, QUANTILES = 20_000, ("sales", "research", "production", "board"), (0.25, 0.5, 0.75, 0.9)
 FAR = 400  # ranks; the law of a release of the walk puts less than e^-50 beyond
 
@@ -44,12 +43,6 @@ def make_salaries(path: Path) -> dict[str, list[Any]]:
     return earned
 
 
-def run(arguments: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "pq.cli", *arguments[1:]]
-    environment = os.environ | {"PYTHONPATH": str(ROOT), "PYTHONIOENCODING": "utf-8"}
-    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, encoding="utf-8", check=False)
-
-
 def shown_records(page: str, cells: list[str]) -> set[str]:
     """The cells of the table that stand in a page as words of their own."""
     return set(cells) & set(re.findall(r"p\d{5}x|\d[\d,]*\.\d\d(?!\d)", page))
@@ -67,10 +60,12 @@ def near(values: list[float], column: list[float]) -> bool:
 
 
 @pytest.fixture(scope="module")
-def walked(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, list[Any]], list[str]]:
+def walked(installed: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, list[Any]], list[str]]:
     folder = tmp_path_factory.mktemp("walk")
     earned = make_salaries(folder / "salaries.csv")
-    answers = [run(command, folder) for command in walk_of((ROOT / "README.md").read_text(encoding="utf-8"))]
+    commands = walk_of((ROOT / "README.md").read_text(encoding="utf-8"))
+    assert {command[0] for command in commands} == {"pq"}
+    answers = [run(installed, folder, *command[1:]) for command in commands]
     assert len(answers) == 10
     for answer in answers:
         assert answer.returncode == 0, answer.stderr
@@ -89,9 +84,9 @@ def test_the_walk_tells_what_it_is_for(walked: Walked) -> None:
     assert re.search(r"0\.5  \d{4}-\d\d-\d\d\n", told[6])
 
 
-def test_the_ledger_holds_the_three_releases(walked: Walked) -> None:
+def test_the_ledger_holds_the_three_releases(walked: Walked, installed: Path) -> None:
     folder, _, told = walked
-    assert run(["pq", "ledger", "show", "staff.ledger", "--quiet"], folder).stdout.strip() == "1/4"
+    assert run(installed, folder, "ledger", "show", "staff.ledger", "--quiet").stdout.strip() == "1/4"
     assert all(purpose in told[8] for purpose in ("all salaries", "median entry", "by department"))
     assert len(json.loads(told[9])["event"]) > 0
 
@@ -119,11 +114,13 @@ def test_pages_hold_what_was_released_and_nothing_private(walked: Walked) -> Non
         assert shown_records(f"{page}<p>{earned['cells'][1]}</p>", earned["cells"])
 
 
-def test_what_does_not_fit_is_refused_before_the_data_are_read(walked: Walked) -> None:
+def test_what_does_not_fit_is_refused_before_the_data_are_read(walked: Walked, installed: Path) -> None:
     folder, _, _ = walked
     (folder / "broken.csv").write_text('id,department,salary,since\n"open,1\n', encoding="utf-8")
-    release = ["pq", "release", "broken.csv", "--column", "salary", "--quantiles", "0.5", "--prior", "cauchy(0, 1)"]
-    refused = run([*release, "--ledger", "staff.ledger", "--epsilon", "0.5"], folder)
+    release = ["release", "broken.csv", "--column", "salary", "--quantiles", "0.5", "--prior", "cauchy(0, 1)"]
+    refused = run(installed, folder, *release, "--ledger", "staff.ledger", "--epsilon", "0.5")
     assert refused.returncode == 1 and "epsilon 0.5 does not fit: 0.25 of 1.5 remain" in refused.stderr
-    assert run([*release, "--ledger", "staff.ledger", "--epsilon", "0.1"], folder).returncode == 2  # now it is read
-    assert run(["pq", "ledger", "show", "staff.ledger", "--quiet"], folder).stdout.strip() == "1/4"
+    assert (
+        run(installed, folder, *release, "--ledger", "staff.ledger", "--epsilon", "0.1").returncode == 2
+    )  # now it is read
+    assert run(installed, folder, "ledger", "show", "staff.ledger", "--quiet").stdout.strip() == "1/4"
