@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Any, TypedDict
 
+from tqdm import tqdm
+
 from pq.core.exact import budget_text
 from pq.core.kind import kind_named
 from pq.private.exhibit import LONGEST_LIST, Reported, exhibit, share_text, unit_text
@@ -95,6 +97,7 @@ def grouped_page(
         first.adjacency if adjacency is None else adjacency,
     )
     keyed = [{"key": str(key), "release": one.to_dict()} for key, one in releases.items()]
+    shown = tqdm(releases.items(), "intervals", unit="group", disable=None, delay=1, leave=False)
     return render(
         "groups.html",
         title=heading,
@@ -103,7 +106,7 @@ def grouped_page(
         unit=unit_text(first, texts["unit"]),
         shares=[share_text(q) for q in first.quantiles],
         cards=[("Groups", f"{len(releases):,}"), *_cards(first, paid)],
-        groups=[exhibit(one, str(key), texts["unit"], share, size_guess) for key, one in releases.items()],
+        groups=[exhibit(one, str(key), texts["unit"], share, size_guess) for key, one in shown],
         words=_words(first, heading, paid),
         facts=[*_facts_of(releases.values(), paid, texts["receipt"]), *((facts or {}).items())],
         description={"by": by, "releases": keyed} if description is None else description,
