@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -39,6 +40,11 @@ class Declared:
     read: Callable[[Any], Array]
     grouping: Grouping = "value"
     pieces: Callable[[Any], list[npt.NDArray[Any]]] | None = None
+
+    def of(self, x: Any) -> tuple[Kind, Callable[[], Array], Callable[[], list[npt.NDArray[Any]]] | None]:
+        """The kind, and what reads x as such a column and its pieces; a container that fails says nothing of x."""
+        pieces = None if self.pieces is None else partial(running(self.pieces), x)
+        return self.kind, partial(running(self.read), x), pieces
 
 
 def declaration_of(x: Any, library: str) -> Declared:

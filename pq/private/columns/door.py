@@ -26,7 +26,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pq.core.kind import NUMBER, Kind
-from pq.private.columns.declared import Array, declaration_of, running
+from pq.private.columns.declared import Array, declaration_of
 from pq.private.columns.library import library_of
 
 __all__ = ["LARGEST", "Array", "Readable", "SortedColumn", "UnreadColumn", "as_floats", "with_missing"]
@@ -66,8 +66,8 @@ def kind_and_floats(x: Any) -> tuple[Kind, Array]:
     if _is_ready(x):
         return NUMBER, x
     with quiet():
-        type_of_x = declaration_of(x, library_of(x))
-        return type_of_x.kind, running(type_of_x.read)(x)
+        kind, read, _ = declaration_of(x, library_of(x)).of(x)
+        return kind, read()
 
 
 FILTERS = threading.RLock()

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from contextlib import nullcontext
 from fractions import Fraction
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,7 +16,7 @@ import numpy as np
 from pq.core.exact import Number, whole_number
 from pq.core.grid import grid_step
 from pq.private.columns.counts import Counts
-from pq.private.columns.declared import declaration_of, running
+from pq.private.columns.declared import declaration_of
 from pq.private.columns.door import Array, IntArray, Readable, SortedColumn, UnreadColumn, quiet
 from pq.private.columns.grouping import GroupedColumn, open_table
 from pq.private.columns.library import library_of
@@ -80,8 +79,8 @@ def count(
             return found[1]()
         if value is not None or count is not None:
             raise TypeError(f"x must be a table for value or count to name a column, got {type(x).__name__}")
-        declared = declaration_of(x, library)
-        return rounded(declared.kind, running(declared.read)(x), None, step)
+        kind, read, _ = declaration_of(x, library).of(x)
+        return rounded(kind, read(), None, step)
 
 
 def _count_persons(
@@ -109,12 +108,9 @@ def column_of(x: Any) -> Readable:
     plain = type(x) is np.ndarray  # has nothing to warn of
     with nullcontext() if plain else quiet():
         library = library_of(x)
-        found = None if type(x) in NO_TABLES else counting(x, library, None, None, None)
-        if found is not None:
-            return UnreadColumn(*found)
-        declared = declaration_of(x, library)
-    pieces = None if declared.pieces is None else partial(running(declared.pieces), x)
-    return UnreadColumn(declared.kind, partial(running(declared.read), x), pieces, plain)
+        counted = None if type(x) in NO_TABLES else counting(x, library, None, None, None)
+        kind, read, pieces = (*counted, None) if counted else declaration_of(x, library).of(x)
+    return UnreadColumn(kind, read, pieces, plain)
 
 
 def records_of(x: Any, on_nan: str = "drop") -> tuple[Array, IntArray | None]:

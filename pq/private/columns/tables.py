@@ -189,26 +189,26 @@ def of_narwhals_type(dtype: Any) -> Declared:
 
 
 def declared_in(table: OpenTable, argument: str, name: str) -> Declared:
-    """The declared type of a column that an argument names; raises `TypeError` naming the argument."""
-    try:
-        return table.types[name]()
-    except (TypeError, ValueError) as error:
-        what = str(error).rpartition("got ")[2]
-        message = f"{argument} must name a column of numbers, dates or times, {name!r} is of type {what}"
-        raise TypeError(message) from None
+    """The declared type of a column that an argument names; raises `TypeError`, or `ValueError` if there is none of
+    that name, naming the argument."""
+    if name in table.types:
+        try:
+            return table.types[name]()
+        except (TypeError, ValueError) as error:
+            what = str(error).rpartition("got ")[2]
+            message = f"{argument} must name a column of numbers, dates or times, {name!r} is of type {what}"
+            raise TypeError(message) from None
+    known = [str(column) for column in table.types]
+    near = nearest(name, known, end="")
+    raise ValueError(f"{argument} must name one of the columns {', '.join(known)}, got {name!r}{near}")
 
 
 def wanted_columns(columns: list[str], value: str | None, count: str | None) -> list[str]:
-    """The columns to read: of values and, if there is one, of counts. Raises `ValueError` naming the argument."""
+    """The columns to read: of values and, if there is one, of counts. Raises `ValueError` naming value where it is not
+    said and there are several."""
     if value is None:
         others = [name for name in columns if name != count]
         if len(others) != 1:
             raise ValueError(f"value must name one of the columns {', '.join(map(str, others))}")
         value = others[0]
-    wanted = {"value": value} if count is None else {"value": value, "count": count}
-    for argument, name in wanted.items():
-        if name not in columns:
-            known = [str(column) for column in columns]
-            near = nearest(name, known, end="")
-            raise ValueError(f"{argument} must name one of the columns {', '.join(known)}, got {name!r}{near}")
-    return list(wanted.values())
+    return [value] if count is None else [value, count]
