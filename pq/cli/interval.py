@@ -11,6 +11,7 @@ import pq
 from pq.core.kind import kind_named
 from pq.private.exhibit import interval_numbers, value_texts
 from pq.private.intervals import MOST_LEVEL, interval_level
+from pq.show.promise import interval_words
 
 NONE_TOLD = "No interval: nothing tells the number of records; --size does."
 
@@ -42,7 +43,8 @@ def told_release(released: pq.Release, level: float | None) -> str:
     head, *rows = str(released).split("\n")
     width = max(map(len, rows))
     told = [f"{row:<{width}}  {text}" for row, text in zip(rows, [f"{100 * level:.10g}% interval", *said], strict=True)]
-    return "\n".join([head, *told, *([NONE_TOLD] if ends is None else [])])
+    words = NONE_TOLD if ends is None else interval_words(released.mechanism, f"{100 * level:.10g}%")
+    return "\n".join([head, *told, words])
 
 
 def interval_facts(released: pq.Release, level: float | None) -> dict[str, Any]:

@@ -85,10 +85,13 @@ def interval_words(mechanism: str, level: str | None) -> str:
     head = f"In {level} of such releases all intervals together hold the true quantiles of the table."
     if mechanism == "cells":
         return f"{head} That follows from the exact law of the noise, whatever the data are."
-    return (
+    found = (
         f"{head} That is found by simulating this release on tables that look like what was released; it is no "
         "guarantee for every table."
     )
+    if mechanism not in MEASURED:
+        return found
+    return f"{found} On tables of six kinds, such intervals of 95% held all in at least {MEASURED[mechanism]}% of releases."
 
 
 def _belief(epsilon: float, adjacency: str) -> str:
