@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 WIDTH, HEIGHT, LEFT, BOTTOM = 640, 300, 60, 45
-RIGHT, FLOOR, CEILING = WIDTH - 10, HEIGHT - BOTTOM, 10
+RIGHT, FLOOR, CEILING = WIDTH - 25, HEIGHT - BOTTOM, 30
 DASHES = ("", "7 4", "2 3", "9 3 2 3")  # and no colours, so that all readers and both backgrounds tell curves apart
 _SCRIPT = """
 (() => {{
@@ -42,8 +42,17 @@ class Scale:
         """From zero to just above all heights, or between the powers of ten around them."""
         least, most = (float(end(np.concatenate([np.ravel(row) for row in rows]))) for end in (np.min, np.max))
         if logarithmic:
-            return cls(10.0 ** math.floor(math.log10(least)), 10.0 ** math.ceil(math.log10(most)), True)
-        return cls(0.0, 1.05 * most)
+            low = math.floor(math.log10(least))
+            return cls(10.0**low, 10.0 ** max(low + 1, math.ceil(math.log10(most))), True)
+        return cls(0.0, 1.05 * most or 1.0)
+
+    def marks(self) -> dict[str, float]:
+        """Numbers to write at an axis, with their places from 0 to 1: its ends, and powers of ten where it has them."""
+        inside = range(math.ceil(math.log10(self.low)), math.ceil(math.log10(self.high))) if self.logarithmic else ()
+        numbers = [*(10.0**power for power in inside), self.high] if self.logarithmic else [self.low, self.high]
+        return {
+            f"{number:.6g}" if self.logarithmic else f"{number:.3g}": float(self.share(number)) for number in numbers
+        }
 
     def share(self, values: Any) -> Any:
         """How far along the axis values lie, from 0 to 1."""
@@ -120,13 +129,17 @@ def slider_html(
 
 
 def _axes(across: Scale, up: Scale, along: str, height: str) -> str:
-    """Two lines, the numbers at their ends, and what they are."""
+    """Two lines, numbers at their marks, and what they are."""
+    below = (
+        f'<text x="{round(LEFT + at * (RIGHT - LEFT))}" y="{HEIGHT - 27}" text-anchor="middle">{number}</text>'
+        for number, at in across.marks().items()
+    )
+    beside = (
+        f'<text x="{LEFT - 6}" y="{round(FLOOR - at * (FLOOR - CEILING)) + 4}" text-anchor="end">{number}</text>'
+        for number, at in up.marks().items()
+    )
     return (
-        f'<path d="M{LEFT},{CEILING} V{FLOOR} H{RIGHT}" fill="none" stroke="currentColor"/>'
-        f'<text x="{LEFT}" y="{HEIGHT - 25}">{across.low:.4g}</text>'
-        f'<text x="{RIGHT}" y="{HEIGHT - 25}" text-anchor="end">{across.high:.4g}</text>'
-        f'<text x="{LEFT - 6}" y="{FLOOR}" text-anchor="end">{up.low:.3g}</text>'
-        f'<text x="{LEFT - 6}" y="20" text-anchor="end">{up.high:.3g}</text>'
+        f'<path d="M{LEFT},{CEILING} V{FLOOR} H{RIGHT}" fill="none" stroke="currentColor"/>{"".join([*below, *beside])}'
         f'<text x="{(LEFT + RIGHT) // 2}" y="{HEIGHT - 6}" text-anchor="middle">{_named(along, across)}</text>'
         f'<text transform="translate(14,{FLOOR // 2 + 5}) rotate(-90)" text-anchor="middle">{_named(height, up)}</text>'
     )
@@ -143,6 +156,7 @@ def _path(across: Any, up: Any) -> str:
 
 
 def _key(place: int, label: str, dash: str) -> str:
-    y = 20 + 18 * place
-    line = f'<path d="M{WIDTH - 150},{y} h30" stroke="currentColor" stroke-width="2" stroke-dasharray="{dash}"/>'
-    return line + f'<text x="{WIDTH - 112}" y="{y + 4}">{escape(label)}</text>'
+    """What a kind of line means, above the curves, where none is hidden."""
+    x = LEFT + place * (RIGHT - LEFT) // len(DASHES)
+    line = f'<path d="M{x},12 h30" stroke="currentColor" stroke-width="2" stroke-dasharray="{dash}"/>'
+    return line + f'<text x="{x + 36}" y="16">{escape(label)}</text>'
