@@ -48,11 +48,10 @@ class Scale:
 
     def marks(self) -> dict[str, float]:
         """Numbers to write at an axis, with their places from 0 to 1: its ends, and powers of ten where it has them."""
-        inside = range(math.ceil(math.log10(self.low)), math.ceil(math.log10(self.high))) if self.logarithmic else ()
-        numbers = [*(10.0**power for power in inside), self.high] if self.logarithmic else [self.low, self.high]
-        return {
-            f"{number:.6g}" if self.logarithmic else f"{number:.3g}": float(self.share(number)) for number in numbers
-        }
+        if not self.logarithmic:
+            return {f"{self.low:.3g}": 0.0, f"{self.high:.3g}": 1.0}
+        first, last = (math.ceil(round(math.log10(end), 9)) for end in (self.low, self.high))
+        return {f"{n:.6g}": float(self.share(n)) for n in (*(10.0**power for power in range(first, last)), self.high)}
 
     def share(self, values: Any) -> Any:
         """How far along the axis values lie, from 0 to 1."""
@@ -131,11 +130,11 @@ def slider_html(
 def _axes(across: Scale, up: Scale, along: str, height: str) -> str:
     """Two lines, numbers at their marks, and what they are."""
     below = (
-        f'<text x="{round(LEFT + at * (RIGHT - LEFT))}" y="{HEIGHT - 27}" text-anchor="middle">{number}</text>'
+        f'<text x="{_pixel(LEFT + at * (RIGHT - LEFT))}" y="{HEIGHT - 27}" text-anchor="middle">{number}</text>'
         for number, at in across.marks().items()
     )
     beside = (
-        f'<text x="{LEFT - 6}" y="{round(FLOOR - at * (FLOOR - CEILING)) + 4}" text-anchor="end">{number}</text>'
+        f'<text x="{LEFT - 6}" y="{_pixel(FLOOR - at * (FLOOR - CEILING)) + 4}" text-anchor="end">{number}</text>'
         for number, at in up.marks().items()
     )
     return (
@@ -152,7 +151,12 @@ def _named(words: str, scale: Scale) -> str:
 def _path(across: Any, up: Any) -> str:
     """A curve in whole pixels."""
     places = zip(LEFT + across * (RIGHT - LEFT), FLOOR - up * (FLOOR - CEILING), strict=True)
-    return "M" + " ".join(f"{round(float(u))},{round(float(v))}" for u, v in places)
+    return "M" + " ".join(f"{_pixel(u)},{_pixel(v)}" for u, v in places)
+
+
+def _pixel(place: float) -> int:
+    """The nearest; half way it is the next one, though the last bit of a logarithm, in which processors differ, be less."""
+    return math.floor(place + 0.5 + 1e-6)
 
 
 def _key(place: int, label: str, dash: str) -> str:

@@ -397,5 +397,11 @@ def test_a_slider_has_logarithmic_axes_and_no_more_curves_than_lines() -> None:
     assert "place, logarithmic" in text and all(text.count(f">{mark}</text>") == 2 for mark in (1, 10, 100))
     for flat, kind in ((0.0, ""), (1.0, "y")):  # heights that are all alike are drawn, too
         assert "nan" not in slider_html([1], decades, {"one": np.full((1, 3), flat)}, logarithmic=kind, **words)
+    many = np.geomspace(1, 1e5, 81)  # of which some lie half way between two pixels, but for the last bit
+    drawn = [
+        slider_html([1], x, {"one": np.ones((1, 81))}, logarithmic="x", **words)
+        for x in (many, np.nextafter(many, 0), np.nextafter(many, 1e9))
+    ]
+    assert drawn[0] == drawn[1] == drawn[2]
     with pytest.raises(ValueError, match="at most 4, got 5"):
         slider_html([1], decades, {str(k): decades[None] for k in range(5)}, **words)
