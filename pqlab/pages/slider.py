@@ -155,7 +155,7 @@ def _path(across: Any, up: Any) -> str:
 
 
 def _pixel(place: float) -> int:
-    """The nearest; half way it is the next one, though the last bit of a logarithm, in which processors differ, be less."""
+    """The nearest one; half way the next, whatever the last bit of a logarithm, in which processors differ."""
     return math.floor(place + 0.5 + 1e-6)
 
 
