@@ -173,11 +173,18 @@ def finish(site: Path) -> None:
 
 
 def mended(page: str) -> str:
-    """A page without what themes and directives leave undone: a heading's level, and identifiers that occur twice.
+    """A page without what themes and directives leave undone: a heading's level, identifiers that occur twice, and the
+    numbers of statements and exercises, which stand in brackets.
 
     >>> mended('<p role="heading" id="a"></p><p id="a"></p>')
     '<p role="heading" aria-level="2" id="a"></p><p></p>'
+    >>> mended('<span class="caption-number">Lemma </span> (A.1: Gap)</p>')
+    '<span class="caption-number">Lemma A.1</span> (Gap)</p>'
+    >>> mended('<p class="admonition-title">Exercise (2)</p>')
+    '<p class="admonition-title">Exercise 2</p>'
     """
+    page = re.sub(r'(<span class="caption-number">\w+ )</span> \(([A-E\d]\.\d): ', r"\1\2</span> (", page)
+    page = re.sub(r'(<p class="admonition-title">Exercise )\((\d+)\)', r"\1\2", page)
     seen: set[str] = set()
 
     def once(match: re.Match[str]) -> str:

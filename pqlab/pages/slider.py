@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from html import escape
 from typing import Any
 
 import numpy as np
 
 WIDTH, HEIGHT, LEFT, BOTTOM = 640, 300, 60, 45
-DASHES = ("", "7 4", "2 3", "9 3 2 3")
+RIGHT, FLOOR, CEILING = WIDTH - 25, HEIGHT - BOTTOM, 30
+DASHES = ("", "7 4", "2 3", "9 3 2 3")  # and no colours, so that all readers and both backgrounds tell curves apart
 _SCRIPT = """
 (() => {{
 const here = document.getElementById("{name}"), frames = {frames};
@@ -20,72 +23,144 @@ input.addEventListener("input", () => {{
   const frame = frames[input.value];
   paths.forEach((path, k) => path.setAttribute("d", frame[1][k]));
   here.querySelector("output").textContent = frame[0];
+  input.setAttribute("aria-valuetext", frame[0]);
 }});
 }})();
 """
 
 
+@dataclass(frozen=True)
+class Scale:
+    """An axis: the numbers at its ends, and whether it is logarithmic."""
+
+    low: float
+    high: float
+    logarithmic: bool = False
+
+    @classmethod
+    def of_heights(cls, rows: Sequence[Any], logarithmic: bool) -> Scale:
+        """From zero to just above all heights, or between the powers of ten around them."""
+        least, most = (float(end(np.concatenate([np.ravel(row) for row in rows]))) for end in (np.min, np.max))
+        if logarithmic:
+            low = math.floor(math.log10(least))
+            return cls(10.0**low, 10.0 ** max(low + 1, math.ceil(math.log10(most))), True)
+        return cls(0.0, 1.05 * most or 1.0)
+
+    def marks(self) -> dict[str, float]:
+        """Numbers to write at an axis, with their places from 0 to 1: its ends, and powers of ten where it has them."""
+        if not self.logarithmic:
+            return {f"{self.low:.3g}": 0.0, f"{self.high:.3g}": 1.0}
+        first, last = (math.ceil(round(math.log10(end), 9)) for end in (self.low, self.high))
+        return {f"{n:.6g}": float(self.share(n)) for n in (*(10.0**power for power in range(first, last)), self.high)}
+
+    def share(self, values: Any) -> Any:
+        """How far along the axis values lie, from 0 to 1."""
+        at, low, high = (np.log10(v) if self.logarithmic else np.asarray(v) for v in (values, self.low, self.high))
+        return (at - low) / (high - low)
+
+
 def show_slider(
-    values: Sequence[float], x: Any, curves: Mapping[str, Any], *, of: str, along: str, height: str, description: str
+    values: Sequence[float],
+    x: Any,
+    curves: Mapping[str, Any],
+    *,
+    of: str,
+    along: str,
+    height: str,
+    description: str,
+    logarithmic: str = "",
 ) -> None:
     """Show curves for each value of a quantity, one value at a time.
 
-    values: (k,) of the slider. x: (n,) increasing. curves: label -> (k, n) finite heights. of, along, height: names of
-    the quantity and of the axes, with units. description: what moving it shows, in a sentence.
+    values: (k,) of the slider. x: (n,) increasing. curves: label -> (k, n) finite heights, at most four. of, along,
+    height: names of the quantity and of the axes, with units. description: what moving it shows, in a sentence.
+    logarithmic: which axes are: "", "x", "y" or "xy".
     """
     from IPython.display import display
 
-    html = slider_html(values, x, curves, of=of, along=along, height=height, description=description)
-    display({"text/html": html, "text/plain": description}, raw=True)
+    words = {"of": of, "along": along, "height": height, "description": description, "logarithmic": logarithmic}
+    display({"text/html": slider_html(values, x, curves, **words), "text/plain": description}, raw=True)
 
 
 def slider_html(
-    values: Sequence[float], x: Any, curves: Mapping[str, Any], *, of: str, along: str, height: str, description: str
+    values: Sequence[float],
+    x: Any,
+    curves: Mapping[str, Any],
+    *,
+    of: str,
+    along: str,
+    height: str,
+    description: str,
+    logarithmic: str = "",
 ) -> str:
-    """The same as one piece of HTML, the same text every time; without scripts it shows the value in the middle."""
+    """The same as one piece of HTML, the same text every time; without scripts it shows the value in the middle.
+
+    Raises:
+        ValueError: there are more curves than kinds of lines.
+    """
+    if len(curves) > len(DASHES):
+        raise ValueError(f"curves must be at most {len(DASHES)}, got {len(curves)}")
     name = "s" + hashlib.sha256(description.encode()).hexdigest()[:8]
-    top = max(float(np.max(rows)) for rows in curves.values()) * 1.05
+    across = Scale(float(x[0]), float(x[-1]), "x" in logarithmic)
+    up = Scale.of_heights([*curves.values()], "y" in logarithmic)
     frames: list[tuple[str, list[str]]] = [
-        (f"{of} = {value:g}", [_path(x, np.asarray(rows)[k], top) for rows in curves.values()])
+        (f"{of} = {value:g}", [_path(across.share(x), up.share(np.asarray(rows)[k])) for rows in curves.values()])
         for k, value in enumerate(values)
     ]
     middle = len(values) // 2
-    strokes = zip(curves, frames[middle][1], DASHES, strict=False)
+    words, paths = frames[middle]
     drawn = "".join(
         f'<path class="curve" d="{d}" fill="none" stroke="currentColor" stroke-width="2" stroke-dasharray="{dash}"/>'
-        for _, d, dash in strokes
+        for d, dash in zip(paths, DASHES, strict=False)
     )
     keys = "".join(_key(k, label, dash) for k, (label, dash) in enumerate(zip(curves, DASHES, strict=False)))
-    right, floor = WIDTH - 10, HEIGHT - BOTTOM
-    axes = (
-        f'<path d="M{LEFT},10 V{floor} H{right}" fill="none" stroke="currentColor"/>'
-        f'<text x="{LEFT}" y="{HEIGHT - 25}">{x[0]:.4g}</text>'
-        f'<text x="{right}" y="{HEIGHT - 25}" text-anchor="end">{x[-1]:.4g}</text>'
-        f'<text x="{LEFT - 6}" y="{floor}" text-anchor="end">0</text>'
-        f'<text x="{LEFT - 6}" y="20" text-anchor="end">{top:.3g}</text>'
-        f'<text x="{(LEFT + right) // 2}" y="{HEIGHT - 6}" text-anchor="middle">{escape(along)}</text>'
-        f'<text transform="translate(14,{floor // 2 + 5}) rotate(-90)" text-anchor="middle">{escape(height)}</text>'
-    )
     picture = (
         f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{escape(description)}" style="max-width:{WIDTH}px;'
-        f'width:100%" font-size="12" font-family="sans-serif" fill="currentColor">{axes}{drawn}{keys}</svg>'
+        f'width:100%" font-size="12" font-family="sans-serif" fill="currentColor">'
+        f"{_axes(across, up, along, height)}{drawn}{keys}</svg>"
     )
     control = (
-        f'<label>{escape(of)} <input type="range" min="0" max="{len(values) - 1}" value="{middle}"></label> '
-        f"<output>{escape(frames[middle][0])}</output>"
+        f'<label>{escape(of)} <input type="range" min="0" max="{len(values) - 1}" value="{middle}" '
+        f'aria-valuetext="{escape(words)}"></label> <output>{escape(words)}</output>'
     )
     script = _SCRIPT.format(name=name, frames=json.dumps(frames))
     return f'<div id="{name}" class="pq-slider">{control}<br>{picture}<script>{script}</script></div>'
 
 
-def _path(x: Any, y: Any, top: float) -> str:
+def _axes(across: Scale, up: Scale, along: str, height: str) -> str:
+    """Two lines, numbers at their marks, and what they are."""
+    below = (
+        f'<text x="{_pixel(LEFT + at * (RIGHT - LEFT))}" y="{HEIGHT - 27}" text-anchor="middle">{number}</text>'
+        for number, at in across.marks().items()
+    )
+    beside = (
+        f'<text x="{LEFT - 6}" y="{_pixel(FLOOR - at * (FLOOR - CEILING)) + 4}" text-anchor="end">{number}</text>'
+        for number, at in up.marks().items()
+    )
+    return (
+        f'<path d="M{LEFT},{CEILING} V{FLOOR} H{RIGHT}" fill="none" stroke="currentColor"/>{"".join([*below, *beside])}'
+        f'<text x="{(LEFT + RIGHT) // 2}" y="{HEIGHT - 6}" text-anchor="middle">{_named(along, across)}</text>'
+        f'<text transform="translate(14,{FLOOR // 2 + 5}) rotate(-90)" text-anchor="middle">{_named(height, up)}</text>'
+    )
+
+
+def _named(words: str, scale: Scale) -> str:
+    return escape(words) + (", logarithmic" if scale.logarithmic else "")
+
+
+def _path(across: Any, up: Any) -> str:
     """A curve in whole pixels."""
-    across = LEFT + (np.asarray(x) - x[0]) / (x[-1] - x[0]) * (WIDTH - 10 - LEFT)
-    up = (HEIGHT - BOTTOM) - np.asarray(y) / top * (HEIGHT - BOTTOM - 10)
-    return "M" + " ".join(f"{round(float(u))},{round(float(v))}" for u, v in zip(across, up, strict=True))
+    places = zip(LEFT + across * (RIGHT - LEFT), FLOOR - up * (FLOOR - CEILING), strict=True)
+    return "M" + " ".join(f"{_pixel(u)},{_pixel(v)}" for u, v in places)
+
+
+def _pixel(place: float) -> int:
+    """The nearest one; half way the next, whatever the last bit of a logarithm, in which processors differ."""
+    return math.floor(place + 0.5 + 1e-6)
 
 
 def _key(place: int, label: str, dash: str) -> str:
-    y = 20 + 18 * place
-    line = f'<path d="M{WIDTH - 150},{y} h30" stroke="currentColor" stroke-width="2" stroke-dasharray="{dash}"/>'
-    return line + f'<text x="{WIDTH - 112}" y="{y + 4}">{escape(label)}</text>'
+    """What a kind of line means, above the curves, where none is hidden."""
+    x = LEFT + place * (RIGHT - LEFT) // len(DASHES)
+    line = f'<path d="M{x},12 h30" stroke="currentColor" stroke-width="2" stroke-dasharray="{dash}"/>'
+    return line + f'<text x="{x + 36}" y="16">{escape(label)}</text>'

@@ -61,20 +61,24 @@ class Staging:
             if cell.cell_type == "code":
                 _fold(cell)
                 continue
-            found = [label for label in re.findall(r"`((?:thm|lem|cor):[\w-]+)`", cell.source) if label in self.numbers]
-            text = self.linked(cell.source)
             if "exercise" in tags(cell):
                 exercises += 1
-                text = _exercise(text, f"{name}-{exercises}")
+                text = _exercise(self.linked(cell.source), f"{name}-{exercises}")
             elif "solution" in tags(cell):
-                text = _solution(text)
-            elif "**You will learn**" not in text and not text.startswith("## Further reading"):
-                new = [label for label in dict.fromkeys(found) if label not in boxed]
-                boxed |= {*new}
-                boxes = [self.box(label, f"{name}-{make_id(label)}") for label in new]
-                text = "\n\n".join([text, *boxes])
+                text = _solution(self.linked(cell.source))
+            else:
+                text = "\n\n".join(self._section(part, name, boxed) for part in re.split(r"\n(?=##+ )", cell.source))
             cell.source, cell.metadata = text, {}
         return page
+
+    def _section(self, text: str, name: str, boxed: set[str]) -> str:
+        """A section of a page, and at its end a box for each statement that none has been made for."""
+        if "**You will learn**" in text or text.startswith("## Further reading"):
+            return self.linked(text)
+        found = dict.fromkeys(re.findall(r"`((?:thm|lem|cor):[\w-]+)`", text))
+        new = [label for label in found if label in self.numbers and label not in boxed]
+        boxed |= {*new}
+        return "\n\n".join([self.linked(text), *(self.box(label, f"{name}-{make_id(label)}") for label in new)])
 
     def linked(self, text: str) -> str:
         """The text with names of pages and labels as links; formulas and code blocks stay as they are."""

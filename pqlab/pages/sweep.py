@@ -3,11 +3,15 @@
 `python -m pqlab.pages.sweep` runs them all; `--smoke` a few from every page, all of them small. A run fails if a cell
 raises. Parameters that cost time (`sized`) stay at their low end except in a run of their own. Most runs execute the
 cells in this process; some go through papermill, as a reader's do, and some ask papermill for what a page must refuse.
+With `--log` a sweep may come in pieces: what went through is noted, and not run again while page and code stay as they
+are.
 """
 
 from __future__ import annotations
 
+import hashlib
 import io
+import json
 import math
 import multiprocessing
 import random
@@ -16,6 +20,7 @@ import time
 from collections.abc import Iterator
 from contextlib import redirect_stdout
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,11 +30,11 @@ from pqlab.pages.notebook import Notebook, code_cells, load, read_parameters, re
 from pqlab.pages.parameters import code_for
 from pqlab.pages.ranges import Range
 
+ROOT = Path(__file__).parents[2]
+CODE = ("pq", "pqlab/experiments", "pqlab/data", "proofs_checks")  # what pages run, their own small tools apart
 SMOKE_RUNS = 24
 NEEDS_DOWNLOAD = {("shifted", "goodreads")}
 LONG = {("profile", "paper")}  # minutes each, so they have their own experiments
-# Even their least run takes more than the four seconds that a small one may.
-NOT_SMALL = {"06_public_private", "10_claims"}
 
 
 @dataclass(frozen=True)
@@ -93,7 +98,6 @@ def all_runs(chosen: list[Path]) -> list[Run]:
 def smoke_runs(chosen: list[Path], seed: int = 0) -> list[Run]:
     """Some runs of each page, alike every time: its ends, and one or two by papermill."""
     rng = random.Random(seed)
-    chosen = [source for source in chosen if source.stem not in NOT_SMALL]
     each = [list(runs_of(source)) for source in chosen]  # the first of a page has what costs time at its low end
     picked = [runs[rng.choice((2, 3))] for runs in each]
     rest = [run for runs in each for run in runs[4:] if run.values | runs[0].values == run.values]
@@ -156,9 +160,35 @@ def _by_papermill(run: Run) -> None:
         )  # fmt: skip
 
 
-def _timed(run: Run) -> tuple[Run, str, float]:
-    start = time.perf_counter()
-    return run, perform(run), time.perf_counter() - start
+class Log:
+    """Which runs went through, in a file: a line of JSON each, under a digest of the run, its page and the code.
+
+    path: of the file, made where it is missing; None remembers nothing.
+    """
+
+    def __init__(self, path: Path | None) -> None:
+        self.path = path
+        code = [file.read_bytes() for part in CODE for file in sorted((ROOT / part).rglob("*.py"))]
+        self.code = hashlib.sha256(b"".join(code)).hexdigest()
+        known = path.read_text(encoding="utf-8").splitlines() if path is not None and path.exists() else []
+        self.done = {json.loads(line)["key"] for line in known}
+
+    def key(self, run: Run) -> str:
+        """The same for the same run of the same page by the same code."""
+        parts = (self.code, run.source.read_text(encoding="utf-8"), run.runner, repr(sorted(run.values.items())))
+        return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
+
+    def note(self, run: Run, seconds: float) -> None:
+        """Remember a run that went through."""
+        if self.path is not None:
+            with self.path.open("a", encoding="utf-8") as file:
+                file.write(json.dumps({"key": self.key(run), "run": str(run), "seconds": round(seconds, 1)}) + "\n")
+
+
+def _timed(run: Run, until: float) -> tuple[Run, str | None, float]:
+    """A run, what went wrong and how long it took; None where it was too late to begin."""
+    start = time.time()
+    return run, perform(run) if start < until else None, time.time() - start
 
 
 @click.command()
@@ -166,19 +196,35 @@ def _timed(run: Run) -> tuple[Run, str, float]:
 @click.option("--folder", type=click.Path(path_type=Path), default=Path("notebooks"), show_default=True)
 @click.option("--smoke", is_flag=True, help=f"{SMOKE_RUNS} small runs only")
 @click.option("--workers", type=click.IntRange(1, 16), default=2, show_default=True)
-def main(names: tuple[str, ...], folder: Path, smoke: bool, workers: int) -> None:
-    """Run pages at the corners of what they accept; fail where one does not run."""
+@click.option(
+    "--log", "path", type=click.Path(path_type=Path), help="File of runs that went through, left out next time"
+)
+@click.option(
+    "--minutes", type=click.FloatRange(0), help="Begin no run after so long; with --log the next call goes on"
+)
+def main(
+    names: tuple[str, ...], folder: Path, smoke: bool, workers: int, path: Path | None, minutes: float | None
+) -> None:
+    """Run pages at the corners of what they accept; fail where one does not run, or where some are left."""
     chosen = sources(folder, names)
     planned = smoke_runs(chosen) if smoke else all_runs(chosen)
-    failed = 0
+    log, failed, left = Log(path), 0, 0
+    missing = [run for run in planned if log.key(run) not in log.done]
+    until = math.inf if minutes is None else time.time() + 60 * minutes
     with multiprocessing.get_context("spawn").Pool(workers) as pool:
-        for run, trouble, seconds in pool.imap(_timed, planned):
+        for run, trouble, seconds in pool.imap(partial(_timed, until=until), missing):
+            if trouble is None:
+                left += 1
+                continue
             failed += bool(trouble)
+            if not trouble:
+                log.note(run, seconds)
             click.echo(f"{'FAILS' if trouble else 'runs'} ({seconds:.1f} s) {run}" + f"\n    {trouble}" * bool(trouble))
         pool.close()
         pool.join()
-    click.echo(f"{len(planned) - failed} of {len(planned)} runs went through")
-    if failed:
+    through = len(planned) - failed - left
+    click.echo(f"{through} of {len(planned)} runs went through" + f", {left} are left" * bool(left))
+    if failed or left:
         raise SystemExit(1)
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from urllib.parse import unquote, urldefrag, urljoin, urlparse
 
 import pytest
+from selenium.webdriver.common.keys import Keys
 
 from browser import Page, eventually
 from pqlab.pages import course
@@ -145,13 +146,39 @@ def test_claims_are_filtered(page: Page, site: Path) -> None:
     assert page.text("#claims-count").startswith(f"{count(page, rows, '!one.hidden')} of {whole}")
 
 
-def test_a_slider_moves_curves_without_a_server(page: Page, site: Path) -> None:
-    page.open(site / "pages" / "01_exponential_mechanism.html")
-    curve = "return document.querySelector('.pq-slider path.curve').getAttribute('d')"
-    before = page.js(curve)
-    page.js("""const input = document.querySelector(".pq-slider input"); input.value = 0;
-               input.dispatchEvent(new Event("input"));""")
-    assert page.js(curve) != before and page.text(".pq-slider output") == "epsilon = 0.05"
+SLIDERS = [one.name for one in LESSONS if "show_slider(" in (ROOT / "notebooks" / f"{one.name}.md").read_text()]
+
+
+def test_there_are_sliders_for_four_matters() -> None:
+    assert len(SLIDERS) >= 4
+
+
+@pytest.mark.parametrize("name", SLIDERS)
+def test_a_slider_moves_curves_by_keyboard_without_a_server(name: str, page: Page, site: Path) -> None:
+    page.open(site / "pages" / f"{name}.html")
+    curves = "return [...document.querySelectorAll('.pq-slider path.curve')].map(one => one.getAttribute('d')).join()"
+    control = page.driver.find_element("css selector", ".pq-slider input")
+    assert page.text(".pq-slider label")
+    page.js("arguments[0].focus()", control)
+    seen = [(page.js(curves), page.text(".pq-slider output"))]
+    for _ in range(2):
+        control.send_keys(Keys.ARROW_LEFT)
+        seen.append((page.js(curves), page.text(".pq-slider output")))
+        assert control.get_attribute("aria-valuetext") == seen[-1][1]
+    assert len({*seen}) == len({curve for curve, _ in seen}) == len({words for _, words in seen}) == 3
+    assert page.axe(".pq-slider") == []
+    assert page.requests() == [] and page.console_errors() == []
+
+
+def test_no_page_asks_any_host_for_anything(page: Page, site: Path) -> None:
+    """Every page, opened in the browser and left until all is loaded."""
+    asked = {}
+    for path in sorted(path for path in site.rglob("*.html") if "_static" not in path.parts):
+        page.open(path)
+        assert eventually(lambda: page.js("return document.readyState") == "complete")
+        asked[path.name] = page.requests()
+    assert len(asked) >= len(LESSONS) + 10
+    assert {name: found for name, found in asked.items() if found} == {}
 
 
 def test_a_quiz_answers(page: Page, site: Path) -> None:

@@ -176,6 +176,38 @@ def test_a_page_out_of_range_starts_no_kernel(tmp_path: Path, monkeypatch: pytes
         assert not (tmp_path / "runs").exists()
 
 
+def outside(allowed: ranges.Range) -> str | None:
+    """A value just out of range, as one types it; None where any text will do."""
+    last = allowed.corners[-1]
+    if isinstance(last, list):
+        return "[]"
+    if isinstance(last, str):
+        return None if allowed.holds("no such value") else "no such value"
+    return str(last + 1)
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_no_page_starts_a_kernel_for_what_it_cannot_mean(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each parameter of each page, misspelt and out of range, by the command itself."""
+    from pq import cli
+    from pqlab.commands import run
+
+    monkeypatch.setattr(run, "execute_with", lambda *_: pytest.fail("a kernel was asked for"))
+    monkeypatch.setattr(run, "pages", lambda: {name: FOLDER / f"{name}.md"})
+    monkeypatch.chdir(tmp_path)
+    for parameter, allowed in notebook.read_ranges(PAGES[name]).items():
+        for word, value, complaint in (
+            (f"{parameter}x", "1", f"did you mean '{parameter}'?"),
+            (parameter, outside(allowed), "must be "),
+        ):
+            if value is not None:
+                answer = CliRunner().invoke(cli.main, ["run", name, "-p", word, value])
+                assert answer.exit_code == 2 and complaint in answer.output, (word, value, answer.output)
+    assert not [*tmp_path.iterdir()]
+
+
 def test_ranges_that_do_not_fit_their_parameters_are_refused() -> None:
     page = notebook.nbformat.from_dict(notebook.load(FOLDER / "00_tour.md"))
     for old, new, complaint in (
@@ -207,6 +239,25 @@ def test_the_sweep_goes_to_every_corner() -> None:
                 assert all(any(values.get(name) == corner for values in tried) for corner in wanted), name
     smoke = sweep.smoke_runs(chosen)
     assert len(smoke) == sweep.SMOKE_RUNS and smoke == sweep.smoke_runs(chosen)
+
+
+def test_a_sweep_goes_on_where_it_stopped(tmp_path: Path) -> None:
+    """What went through is not run again, until the page changes; what failed or was left is."""
+    source, log = tmp_path / "00_toy.md", tmp_path / "log"
+    short = ACCEPTING[: ACCEPTING.index("```{code-cell} ipython3\n:tags: [figure]")]
+    source.write_text(short, encoding="utf-8")
+    runs = list(sweep.runs_of(source))
+    sweep.Log(log).note(runs[0], 1.0)
+    again = sweep.Log(log)
+    assert [again.key(run) in again.done for run in runs] == [run.values == runs[0].values for run in runs]
+    source.write_text(short + "\nMore words.\n", encoding="utf-8")
+    assert not any(again.key(run) in again.done for run in runs)
+    answer = CliRunner().invoke(
+        sweep.main, ["--folder", str(tmp_path), "--log", str(log), "--minutes", "0", "--workers", "1"]
+    )
+    assert (
+        answer.exit_code == 1 and f"0 of {len(runs) + 2} runs went through, {len(runs) + 2} are left" in answer.output
+    )
 
 
 def test_a_page_that_asserts_a_finding_is_caught_by_the_sweep(tmp_path: Path) -> None:
@@ -279,6 +330,22 @@ def test_a_staged_page_says_its_statements_in_boxes() -> None:
     assert "[01](01_one.ipynb)" in text and "$a_{`lem:quantile`}$" in text
 
 
+def test_a_box_stands_in_the_section_that_names_its_statement() -> None:
+    row = {
+        "title": "Gap",
+        "paper": "x",
+        "corrected": "",
+        "verdict": "holds",
+        "grade": "proved",
+        "checks": [],
+        "code": [],
+    }
+    staging = stage.Staging(["01_one"], {"lem:quantile": "Lemma A.1"}, {"lem:quantile": row}, [])
+    cell = nbformat.v4.new_markdown_cell("By `lem:quantile`.\n\n## Another matter\n\nMore, by `lem:quantile`.")
+    text = staging.page(nbformat.v4.new_notebook(cells=[cell]), "01_one", "student").cells[0].source
+    assert text.count(":::{prf:lemma}") == 1 and text.index(":::{prf:lemma}") < text.index("## Another matter")
+
+
 def test_the_instructors_site_folds_solutions() -> None:
     staging = stage.Staging(PAGES, {}, {}, [])
     page = staging.page(PAGES["09_privacy"], "09_privacy", "instructor")
@@ -316,3 +383,25 @@ def test_a_slider_holds_every_frame_and_is_the_same_text_twice() -> None:
     heights = [[int(point.split(",")[1]) for point in frame[1][0][1:].split()] for frame in frames]
     assert heights[0][1] == heights[2][1] > heights[0][0] > heights[2][0]  # zero stays; higher is further up
     assert "It &lt;moves&gt;" in text and "<moves>" not in text
+    assert '<label>size <input type="range"' in text and 'aria-valuetext="size = 0.2"' in text
+
+
+def test_a_slider_has_logarithmic_axes_and_no_more_curves_than_lines() -> None:
+    words = {"of": "size", "along": "place", "height": "height", "description": "x"}
+    decades = np.array([1.0, 10.0, 100.0])
+    text = slider_html([1], decades, {"one": decades[None]}, logarithmic="xy", **words)
+    (curve,) = re.findall(r'class="curve" d="M([^"]+)"', text)
+    (a, b, c) = [tuple(map(int, point.split(","))) for point in curve.split()]
+    steps = [(b[k] - a[k], c[k] - b[k]) for k in (0, 1)]  # alike but for rounding to pixels
+    assert all(abs(one - other) <= 1 for one, other in steps) and steps[0][0] > 100 and steps[1][0] < -80
+    assert "place, logarithmic" in text and all(text.count(f">{mark}</text>") == 2 for mark in (1, 10, 100))
+    for flat, kind in ((0.0, ""), (1.0, "y")):  # heights that are all alike are drawn, too
+        assert "nan" not in slider_html([1], decades, {"one": np.full((1, 3), flat)}, logarithmic=kind, **words)
+    many = np.geomspace(1, 1e5, 81)  # of which some lie half way between two pixels, but for the last bit
+    drawn = [
+        slider_html([1], x, {"one": np.ones((1, 81))}, logarithmic="x", **words)
+        for x in (many, np.nextafter(many, 0), np.nextafter(many, 1e9))
+    ]
+    assert drawn[0] == drawn[1] == drawn[2]
+    with pytest.raises(ValueError, match="at most 4, got 5"):
+        slider_html([1], decades, {str(k): decades[None] for k in range(5)}, **words)
