@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -23,6 +24,14 @@ from pq.core.machine.engine import COMPILE_SECONDS, Engine
 from pq.private.fast import lanes
 
 ROOT = Path(__file__).resolve().parents[2]
+
+KERNELS = tuple(
+    f"pq.{name}"
+    for name in (
+        "core.machine.coins", "core.machine.loss", "private.fast.walk", "private.fast.losses", "private.fast.changes",
+        "private.fast.buckets", "private.mechanisms.joint.machine",
+    )
+)  # fmt: skip
 
 # One kernel of machine code, the smallest, and a release.
 PROGRAM = """
@@ -125,6 +134,58 @@ def test_a_seal_refuses_a_flipped_bit() -> None:
     assert pickle.loads(flipped) == ("machine node",)
     with pytest.raises(ValueError, match="damaged"):
         object.__new__(keep._Sealed).rebuild(None, (hashlib.sha256(body).digest(), flipped))
+
+
+OTHER_SOURCES = """
+from pq.core.machine import keep
+keep.SOURCES = 1
+keep._digest = lambda: 1
+"""
+
+
+def test_code_that_took_the_place_of_another_is_not_run(shelf: tuple[Path, list[str]], tmp_path: Path) -> None:
+    """Two processes that keep code of different sources at a time may give it one file, under the key of either."""
+    shutil.copytree(shelf[0], tmp_path / "kept")
+    assert run(tmp_path / "kept", OTHER_SOURCES + PROGRAM)[0] == "False"
+    one, other = sorted((tmp_path / "kept").rglob("*laplace_losses*.nbc"))
+    content = one.read_bytes()
+    one.write_bytes(other.read_bytes())
+    assert run(tmp_path / "kept")[0] == "False"
+    other.write_bytes(content)
+    assert run(tmp_path / "kept")[0] == "True"  # the first was mended
+    assert run(tmp_path / "kept", OTHER_SOURCES + PROGRAM)[0] == "False"
+
+
+def test_code_is_not_kept_once_its_sources_have_changed(shelf: tuple[Path, list[str]], tmp_path: Path) -> None:
+    """What is imported later is not what the digest is of: that would be kept as code of the sources before."""
+    later = "from pq.core.machine import keep\nkeep._digest = lambda: 2\n"
+    assert run(shelf[0], later + PROGRAM) == ["False", *shelf[1][1:]]
+    run(tmp_path, later + PROGRAM)
+    assert not list(tmp_path.rglob("*.nb*"))
+
+
+def test_code_with_other_last_bits_is_other_code(shelf: tuple[Path, list[str]], tmp_path: Path) -> None:
+    """A function that was imported before keeps its folder, where unshaken processes look."""
+    shutil.copytree(shelf[0], tmp_path / "kept")
+    moved = "import pq.core.machine.loss\nfrom pqlab.pages.shaken import install\ninstall(3)\n"
+    assert run(tmp_path / "kept", moved + PROGRAM)[0] == "False"
+    assert run(tmp_path / "kept", moved + PROGRAM)[0] == "True"
+    assert run(tmp_path / "kept") == shelf[1]
+
+
+def test_whatever_is_compiled_is_a_part_of_the_digest() -> None:
+    """Functions of the package in machine code, and those that they were made from."""
+    files = {path for _, path in keep.sources_of_code()}
+    for kernel in KERNELS:
+        import_module(kernel)
+    made = [
+        Path(function.py_func.__code__.co_filename)
+        for name, module in list(sys.modules.items())
+        if name.startswith("pq.")
+        for function in vars(module).values()
+        if hasattr(function, "py_func")
+    ]
+    assert len(made) > 60 and set(made) <= files
 
 
 class Fake:
