@@ -7,6 +7,7 @@ it raises until enough digits survive. A failing example here is to be mended in
 from __future__ import annotations
 
 import copy
+import itertools
 import json
 import math
 import pickle
@@ -23,6 +24,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from mpmath import mp, mpf
 
+import pq
 from pq.core.priors import (
     Cauchy,
     HalfCauchy,

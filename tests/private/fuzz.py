@@ -20,11 +20,11 @@ from typing import Any
 
 import click
 import numpy as np
+from fuzz_entries import ENTRIES, Case, batch_losses, check_values, has_batch_losses, public_facts
+from fuzz_inputs import KINDS, NAMES, SHARES, some_arguments, some_numbers
 from tqdm import tqdm
 
 import pq
-from fuzz_entries import ENTRIES, Case, batch_losses, check_values, has_batch_losses, public_facts
-from fuzz_inputs import KINDS, NAMES, SHARES, some_arguments, some_numbers
 from fuzz_tools import QUANTILES, check_session, some_predictor
 from pq.private.mechanisms import Mechanism
 from pq.private.prepare import prepare

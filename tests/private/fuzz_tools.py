@@ -161,7 +161,9 @@ def some_table(x: np.ndarray[Any, Any], rng: np.random.Generator) -> dict[str, l
 def in_engine(table: dict[str, list[Any]], name: str) -> Any:
     if name == "polars":
         return pl.LazyFrame(table, schema={"team": pl.String, "age": pl.Float64, "who": pl.String})
-    return pd.DataFrame({name: pd.Series(table[name], dtype=kind) for name, kind in TYPES}) if name == "pandas" else table
+    return (
+        pd.DataFrame({name: pd.Series(table[name], dtype=kind) for name, kind in TYPES}) if name == "pandas" else table
+    )
 
 
 def check_grouped(
@@ -188,9 +190,7 @@ def check_grouped(
         other["who"][len(x) - len(rows) :] = ["somebody else"] * len(rows)
     one, two = (in_engine(one, engine) for one in ((table, other) if rng.random() < 0.5 else (other, table)))
     asked: dict[str, Any] = {"by": "team", "value": "age", "keys": TEAMS, "person": person, "unknown": unknown}
-    made = pq.release_groups(
-        one, quantiles, **asked, max_groups=groups, max_contributions=records, rng=rng, **rest
-    )
+    made = pq.release_groups(one, quantiles, **asked, max_groups=groups, max_contributions=records, rng=rng, **rest)
     assert list(made.releases) == TEAMS + ["other"] * (unknown == "other"), "keys"
     for release in made.groups:
         check(release, arguments | {"quantiles": quantiles})

@@ -32,7 +32,13 @@ _OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
 
 
 _PACKAGE = Path(__file__).parents[2]
-_INNER = ("core/machine/*.py", "core/priors/*.py", "core/scores.py", "private/fast/*.py", "private/mechanisms/joint/*.py")
+_INNER = (
+    "core/machine/*.py",
+    "core/priors/*.py",
+    "core/scores.py",
+    "private/fast/*.py",
+    "private/mechanisms/joint/*.py",
+)
 _OTHERS: list[tuple[str, Path]] = []
 
 
