@@ -161,9 +161,9 @@ def some_table(x: np.ndarray[Any, Any], rng: np.random.Generator) -> dict[str, l
 def in_engine(table: dict[str, list[Any]], name: str) -> Any:
     if name == "polars":
         return pl.LazyFrame(table, schema={"team": pl.String, "age": pl.Float64, "who": pl.String})
-    return (
-        pd.DataFrame({name: pd.Series(table[name], dtype=kind) for name, kind in TYPES}) if name == "pandas" else table
-    )
+    if name == "pandas":
+        return pd.DataFrame({column: pd.Series(table[column], dtype=kind) for column, kind in TYPES})
+    return table
 
 
 def check_grouped(

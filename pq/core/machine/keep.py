@@ -4,11 +4,11 @@ numba keeps the machine code of a function until the function's own file changes
 that it calls. Code that decides about privacy must not outlive its source. So only the functions that Python calls are
 kept, with a digest of all sources that are compiled as part of their key; what they call is compiled into them.
 
-The digest is taken when this module is imported, and code may be imported later: where sources have changed since, it is
-not known which of them code was made from, and it is neither kept nor loaded. The last bits of this process's own
-exponentials and logarithms are a part of the key, too: code that is compiled while somebody moves them is of them. Files
-that several processes write may come to hold another's code: so code carries its key, and a digest of its own bytes.
-Files that cannot be written or read, or are damaged, cost the time of compiling and nothing else.
+The digest is taken when this module is imported, and code may be imported later: where sources have changed since, it
+is not known which of them code was made from, and it is neither kept nor loaded. The last bits of this process's own
+exponentials and logarithms are a part of the key: code that is compiled while somebody moves them is of them alone.
+Files that several processes write may come to hold another's code: so code carries its key, and a digest of its own
+bytes. Files that cannot be written or read, or are damaged, cost the time of compiling and nothing else.
 """
 
 from __future__ import annotations

@@ -46,9 +46,7 @@ class Mechanism(ABC):
     """
 
     name: ClassVar[str]
-    least_budget: ClassVar[Fraction] = Fraction(
-        0
-    )  # for each record, "auto" passes over a mechanism where there is less
+    least_budget: ClassVar[Fraction] = Fraction(0)  # of a record: where there is less, "auto" chooses another
     request: Request
 
     def __init_subclass__(cls, name: str | None = None, **options: Any) -> None:
