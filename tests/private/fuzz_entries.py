@@ -31,6 +31,7 @@ from pq.truth.audit.losses import TreeLosses
 
 SLACK = 1e-9  # of epsilon, and nats: rounding
 FEW = 10  # quantiles, at most, where more would take long
+HELD = '<script type="application/json" id="release">'
 MOST_EPSILON = 1000.0  # of losses: beyond, rounding of the law is all
 
 
@@ -170,7 +171,7 @@ def check_evaluation(case: Case, rng: np.random.Generator) -> None:
     assert not math.isnan(pq.log_psi(numbers, quantiles[0], result.priors[0]))
     assert not math.isnan(pq.log_psi_harmonic(numbers, quantiles, list(result.priors)))
     if not math.isinf(result.epsilon):
-        assert not math.isnan(pq.log_density(numbers, drawn_of(result), quantiles, **case.rest)), "density"
+        assert not math.isnan(pq.log_density(case.x, drawn_of(result), quantiles, **case.rest)), "density"
 
 
 def check_groups(case: Case, rng: np.random.Generator) -> float | None:
@@ -205,7 +206,7 @@ def check_report(case: Case, rng: np.random.Generator) -> None:
             case.result.report(path, title="<Ages> & \u00e9", size_guess=30)
         text = one.read_text(encoding="utf-8")
         assert one.read_bytes() == other.read_bytes(), "a page differs from itself"
-    start = text.index(">", text.index('id="release"')) + 1
+    start = text.index(HELD) + len(HELD)
     held = pq.Release.from_dict(json.loads(text[start : text.index("</script>", start)]))
     assert held.to_dict() == case.result.to_dict(), "what a page holds"
 

@@ -185,7 +185,7 @@ def check_grouped(
     rows = rows if person is not None else rows[:records]
     other = {name: [item for row, item in enumerate(column) if row not in rows] for name, column in table.items()}
     if arguments["adjacency"] == "replace":
-        again = some_table(rng.permutation(x)[: len(rows)], rng)
+        again = some_table(x[rng.permutation(len(x))[: len(rows)]], rng)
         other = {name: other[name] + again[name] for name in other}
         other["who"][len(x) - len(rows) :] = ["somebody else"] * len(rows)
     one, two = (in_engine(one, engine) for one in ((table, other) if rng.random() < 0.5 else (other, table)))

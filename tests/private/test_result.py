@@ -352,3 +352,20 @@ def test_a_release_stays_frozen() -> None:
             pq.Release.from_dict(one.to_dict() | {"version": wrong})
     with pytest.raises(ValueError, match="lacks 'whole'"):
         pq.Release.from_dict({name: fact for name, fact in one.to_dict().items() if name != "whole"})
+
+
+@pytest.mark.parametrize(
+    ("name", "wrong"),
+    [
+        ("values", [1.0]),
+        ("values", [math.nan] * 5),
+        ("values", ["one"] * 5),
+        ("values", None),
+        ("outcome", None),
+        ("priors", None),
+        ("kind", None),
+    ],
+)
+def test_a_description_that_is_none_is_refused_by_name(name: str, wrong: Any) -> None:
+    with pytest.raises((ValueError, TypeError), match=name):
+        pq.Release.from_dict(released().to_dict() | {name: wrong})
