@@ -173,6 +173,56 @@ def test_code_with_other_last_bits_is_other_code(shelf: tuple[Path, list[str]], 
     assert run(tmp_path / "kept") == shelf[1]
 
 
+TWINS = (
+    "import math\nfrom pq.core.machine.keep import compiled\n\n\ndef inner_of(factor):\n    @compiled\n"
+    + "    def inner(x):\n        total = x\n"
+    + "".join(f"        total += math.sin(total * {k} + x) + math.exp(-total * total)\n" for k in range(1, 60))
+    + "        return factor + 0.0 * total\n\n    return inner\n"
+)
+TWIN = """
+from numba import float64, int64
+import shared
+from pq.core.machine.keep import kept
+
+inner = shared.inner_of({factor})
+
+
+@kept(int64(float64[::1], float64[::1]))
+def kernel(sources):
+    def run(x, out):
+        sources
+        out[0], out[1], out[2] = inner(x[0]), inner(x[1]), inner(x[2])
+        return 0
+
+    return run
+"""
+CALLED = """
+import sys
+import numpy as np
+sys.path.insert(0, {folder!r})
+found = []
+for name in {names!r}:
+    kernel = __import__(name).kernel
+    out = np.zeros(3)
+    loaded = kernel.load()
+    kernel(np.ones(3), out)
+    found.append(f"{{name}}:{{loaded}}:{{out[2]:g}}")
+print(*found)
+"""
+
+
+def test_code_of_two_processes_calls_its_own_functions(tmp_path: Path) -> None:
+    """Inner functions of one name, compiled by a process each, are told apart in the process that loads both."""
+    (tmp_path / "shared.py").write_text(TWINS, encoding="utf-8")
+    for name, factor in (("one", 1.0), ("two", 2.0)):
+        (tmp_path / f"{name}.py").write_text(TWIN.format(factor=factor), encoding="utf-8")
+    for name, value in (("one", 1), ("two", 2)):
+        program = CALLED.format(folder=str(tmp_path), names=[name])
+        assert run(tmp_path / "kept", program) == [f"{name}:False:{value}"]
+    both = CALLED.format(folder=str(tmp_path), names=["one", "two"])
+    assert run(tmp_path / "kept", both) == ["one:True:1", "two:True:2"]
+
+
 def test_whatever_is_compiled_is_a_part_of_the_digest() -> None:
     """Functions of the package in machine code, and those that they were made from."""
     files = {path for _, path in keep.sources_of_code()}

@@ -9,13 +9,20 @@ is not known which of them code was made from, and it is neither kept nor loaded
 exponentials and logarithms are a part of the key: code that is compiled while somebody moves them is of them alone.
 Files that several processes write may come to hold another's code: so code carries its key, and a digest of its own
 bytes. Files that cannot be written or read, or are damaged, cost the time of compiling and nothing else.
+
+*Names.* The inner functions of a kept one are weak symbols: of two with one name, loaded into one process, the first
+stands for both. numba tells functions of one qualified name, such as those for each family of priors, apart by a number
+that each process counts from one. So code that two processes have compiled would give one name to different functions,
+and a law would take its masses from another family. Here each process begins to count at a random number.
 """
 
 from __future__ import annotations
 
 import hashlib
+import itertools
 import math
 import pickle
+import secrets
 import sys
 import threading
 from collections.abc import Callable
@@ -24,12 +31,15 @@ from pathlib import Path
 from typing import Any
 
 from numba import njit, types
+from numba.core.bytecode import FunctionIdentity
 from numba.core.caching import CompileResultCacheImpl, FunctionCache
 from numba.core.serialize import dumps
 
 # Free for threads; division by zero gives infinity, as in numpy.
 _OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
 
+
+FunctionIdentity._unique_ids = itertools.count(secrets.randbits(60))
 
 _PACKAGE = Path(__file__).parents[2]
 _INNER = (
@@ -95,9 +105,12 @@ class Kept:
         """Whether the machine code is there without compiling."""
         if self.dispatcher.overloads:
             return True
-        if self.dispatcher._cache.load_overload(self.signature, self.dispatcher.targetctx) is None:
-            return False
-        return self.make()
+        with self._lock:
+            code = self.dispatcher._cache.load_overload(self.signature, self.dispatcher.targetctx)
+            if code is not None and not self.dispatcher.overloads:
+                self.dispatcher.add_overload(code)
+                self.dispatcher.disable_compile()
+        return code is not None
 
     def make(self, *, tell: bool = False) -> bool:
         """Load or compile the machine code, once; `tell`: with a word to a person who waits for it."""
