@@ -552,7 +552,7 @@ def test_points_are_numbers_at_the_ends_of_the_floats(family: str) -> None:
     """Whatever the parameters that are taken, and whatever records bound a cell."""
     lower, upper = np.array([ends for ends in itertools.product(FAR_ENDS, FAR_ENDS) if ends[0] < ends[1]]).T
     made = 0
-    for loc, scale in itertools.product(FAR_LOCATIONS, FAR_SCALES):
+    for loc, scale in itertools.product(FAR_LOCATIONS, FAR_SCALES[::2] if family == "order statistic" else FAR_SCALES):
         try:
             prior = FAR_FAMILIES[family](loc, scale)
         except ValueError:

@@ -35,32 +35,30 @@ def test_one_record_more_costs_epsilon_up_to_the_most_and_more_beyond() -> None:
 
 
 def largest_joint_loss(total: int, grid: float | None) -> float:
-    """Of actual outputs near their targets, between a column of ties and neighbours."""
+    """Of outputs near their targets, between columns of ties and neighbours."""
     levels, largest = [0.25, 0.5, 0.75], 0.0
-    for off, seed in itertools.product((-1, 0, 1, 2), range(3)):
+    options: dict[str, Any] = {"epsilon": 1, "priors": pq.Uniform(0, 11), "mechanism": "joint", "grid": grid}
+    for off in (0, 2):
         values, counts, before = [], [], 0
         for place, level in enumerate(levels):
             values += [3.0 * place + 1.0, 3.0 * place + 2.0, 3.0 * place + 3.0]
-            counts += [max(round(level * total) - before - 1 + off, 1), 1, 1]
+            counts += [round(level * total) - before - 1 + off, 1, 1]
             before = round(level * total) + 1 + off
         values, counts = [*values, 10.0], [*counts, total - before]
-        options: dict[str, Any] = {"epsilon": 1, "priors": pq.Uniform(0, 11), "mechanism": "joint", "grid": grid}
-        column = pq.Counts(values, counts)
-        made = pq.release(column, levels, rng=seed, **options)
-        drawn = {"values": made.values, "total": made.total, **made.outcome}
-        for place in (0, 1, 2, 9):
-            more = pq.Counts(values, [count + (k == place) for k, count in enumerate(counts)])
-            largest = max(largest, abs(pq.privacy_loss(column, more, drawn, levels, **options)))
+        for place, outputs, more in itertools.product((0, 2, 9), ([2.0, 5.0, 8.0], [3.0, 6.0, 9.0]), (0, 8)):
+            columns = [pq.Counts(values, counts), pq.Counts(values, [c + (k == place) for k, c in enumerate(counts)])]
+            drawn = {"values": outputs, "total": total + more}
+            largest = max(largest, abs(pq.privacy_loss(*columns, drawn, levels, **options)))
     return largest
 
 
 @pytest.mark.parametrize("grid", [None, 1])
 def test_a_joint_release_keeps_to_epsilon_up_to_its_most(grid: float | None) -> None:
     most = 2**52 if grid is None else MOST_ON_GRID
-    for total in (most // 2**20, most // 2, most):
-        assert largest_joint_loss(total, grid) <= 1.0 + 1e-3
+    for total in (most // 2**20, most):
+        assert 0.5 < largest_joint_loss(total, grid) <= 1.0 + 1e-3
 
 
 def test_parts_of_records_on_a_grid_end_before_records_do() -> None:
     assert MOST_ON_GRID == 2**40
-    assert largest_joint_loss(2**52, 1) > 1.2
+    assert largest_joint_loss(2**52, 1) > 1.01

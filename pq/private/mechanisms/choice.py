@@ -41,6 +41,8 @@ MOST_PRIORS = 14  # distinct; with more, so much is possible that all cells of a
 
 def chosen(request: Request) -> str:
     """The name of the mechanism that "auto" stands for."""
+    if usual_budget(request.budget, request.adjacency) == 0.0:  # less than the least float
+        return "tree"
     if request.step is not None:
         return _on_grid(request)
     if len(request.distinct) == 1 or math.isinf(request.budget):
