@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from typing import Any
 
 import fuzz
@@ -19,20 +20,22 @@ from pq.truth.audit.losses import TreeLosses
 def test_odd_columns_with_random_arguments(wild: float, inputs: int) -> None:
     report = fuzz.Fuzzer(0, wild).run(inputs)
     assert report.inputs == inputs and not report.found, str(report)
-    assert report.asked["losses of a tree, in batches"] > inputs // 10
-    assert report.asked["sequences and sessions"] > 0 and report.asked["both engines"] > 0
+    assert report.asked["both engines"] > 0
+    if not wild:
+        assert report.asked["losses of a tree, in batches"] > inputs // 2 and report.asked["sequences and sessions"] > 0
 
 
 @pytest.mark.parametrize("entry", fuzz.ENTRIES)
 def test_every_entry_is_asked(entry: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of each input that it fits, until it has been asked of a few."""
+    """Of the first input that it fits."""
     always = {entry: dataclasses.replace(fuzz.ENTRIES[entry], tame=1, wild=1)}
     monkeypatch.setattr(fuzz, "ENTRIES", always)
     monkeypatch.setattr(fuzz, "RATES", [np.ones(1)] * 2)
-    monkeypatch.setattr(fuzz, "COLUMNS", 2)
-    report = fuzz.Fuzzer(3, 0.2).run(60)
-    assert not report.found, str(report)
-    assert report.asked[entry] > 0
+    for seed in itertools.count():
+        report = fuzz.Fuzzer(seed, 0.2).run(1)
+        assert not report.found, str(report)
+        if report.asked[entry]:
+            break
 
 
 def _tells_the_size(self: Release) -> dict[str, Any]:
