@@ -223,6 +223,26 @@ def test_code_of_two_processes_calls_its_own_functions(tmp_path: Path) -> None:
     assert run(tmp_path / "kept", both) == ["one:True:1", "two:True:2"]
 
 
+FORKED = """
+import os
+from numba.core.bytecode import FunctionIdentity
+from pq.core.machine import keep
+ours, theirs = os.pipe()
+child = os.fork()
+number = next(FunctionIdentity._unique_ids)
+if child == 0:
+    os.write(theirs, str(number).encode())
+    os._exit(0)
+os.waitpid(child, 0)
+print(number == int(os.read(ours, 99)), number > 2**40)
+"""
+
+
+def test_a_fork_counts_its_functions_anew(tmp_path: Path) -> None:
+    """A random number is below 2^40 once in a million runs."""
+    assert run(tmp_path, FORKED) == ["False", "True"]
+
+
 def test_whatever_is_compiled_is_a_part_of_the_digest() -> None:
     """Functions of the package in machine code, and those that they were made from."""
     files = {path for _, path in keep.sources_of_code()}

@@ -13,7 +13,7 @@ bytes. Files that cannot be written or read, or are damaged, cost the time of co
 *Names.* The inner functions of a kept one are weak symbols: of two with one name, loaded into one process, the first
 stands for both. numba tells functions of one qualified name, such as those for each family of priors, apart by a number
 that each process counts from one. So code that two processes have compiled would give one name to different functions,
-and a law would take its masses from another family. Here each process begins to count at a random number.
+and a law would take its masses from another family. Here each process, a fork too, begins to count at a random number.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from __future__ import annotations
 import hashlib
 import itertools
 import math
+import os
 import pickle
 import secrets
 import sys
@@ -39,7 +40,14 @@ from numba.core.serialize import dumps
 _OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
 
 
-FunctionIdentity._unique_ids = itertools.count(secrets.randbits(60))
+def _count_anew() -> None:
+    """Let numba tell functions apart by numbers that no other process has."""
+    FunctionIdentity._unique_ids = itertools.count(secrets.randbits(60))
+
+
+_count_anew()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_count_anew)
 
 _PACKAGE = Path(__file__).parents[2]
 _INNER = (
