@@ -78,7 +78,7 @@ test: ## everything that CI runs: lint, types, tests, doctests, proof checks, no
 
 test-long: $(READY) ## hours: thorough properties, killed ledgers, a million odd inputs, pages under shaking
 	HYPOTHESIS_PROFILE=thorough PQ_LONG=1 PQ_DIGITS=all $(BIN)/python -m pytest -n $(WORKERS) tests pq pqlab proofs_checks
-	PYTHONPATH=.:tests:tests/private $(BIN)/python tests/private/fuzz.py --count 1000000
+	PYTHONPATH=.:tests:tests/private $(BIN)/python tests/private/fuzz.py --inputs 1000000
 	$(BIN)/python -m pqlab.pages.sweep --workers $(WORKERS)
 	@$(MAKE) --no-print-directory digits
 

@@ -86,6 +86,8 @@ class GroupOptions:
         """Try the public arguments on a table without rows, before the file is opened; one of Parquet declares its
         types and is tried when these are known. Raises as `pq.release_groups`."""
         if column.text is not None:
+            if column.column in self._others():
+                raise ValueError("by and person must name other columns than --column, where cells are texts")
             empty: dict[str, Any] = {name: [] for name in self._others()} | {column.column: TextColumn([], column.rule)}
             self._release(empty, column, asked, settings)
 

@@ -216,7 +216,8 @@ def release(
     groups = GroupOptions.taking(settings)
     if groups is not None and level is not None:
         raise refuse("--level is for one release: the page of --report has the intervals of groups")
-    report = ReportFile.taking(settings, column.column)
+    read = column.file, ledger, None if groups is None else groups.keys
+    report = ReportFile.taking(settings, column.column, read)
     account = account_of(ledger, who)
     try:
         asked = parse_quantiles(quantiles)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -34,10 +34,11 @@ class ReportFile:
     texts: dict[str, str]
 
     @classmethod
-    def taking(cls, options: dict[str, Any], column: str) -> ReportFile:
+    def taking(cls, options: dict[str, Any], column: str, read: Iterable[str | None] = ()) -> ReportFile:
         """The page that a command's options describe; they are taken out of the options, but for the purpose.
 
-        Raises `click.UsageError` naming the option at fault.
+        read: paths of what the command reads or keeps account in, which no page may take the place of. Raises
+        `click.UsageError` naming the option at fault.
         """
         path, title, unit = (options.pop(name) for name in ("report", "title", "unit"))
         try:
@@ -46,6 +47,8 @@ class ReportFile:
             raise refuse(error) from None
         if path is not None and not path.absolute().parent.is_dir():
             raise refuse(f"report: there is no folder {path.parent}")
+        if path is not None and any(other is not None and _is_one(path, Path(other)) for other in read):
+            raise refuse(f"report: {path} is a file that this command reads")
         return cls(path, texts)
 
     def write(self, released: Any, **texts: str | None) -> None:
@@ -56,3 +59,11 @@ class ReportFile:
             released.report(self.path, **self.texts, **{name: text for name, text in texts.items() if text})
         except OSError as error:
             raise click.ClickException(f"{self.path} cannot be written: {error.strerror}") from None
+
+
+def _is_one(path: Path, other: Path) -> bool:
+    """Whether two paths lead to one file that is there."""
+    try:
+        return path.exists() and other.exists() and path.samefile(other)
+    except OSError:  # a list of keys is longer than a name may be
+        return False

@@ -13,7 +13,7 @@ import numpy as np
 
 from pq.core.kind import NUMBER, Duration, Kind, shown
 from pq.core.priors import Prior
-from pq.core.request import Request
+from pq.core.request import LARGEST_SIZE, Request
 from pq.core.scores import Array
 
 LARGE_EPSILON = 10.0
@@ -72,7 +72,7 @@ def _of_budget(request: Request) -> Iterator[str]:
 
 
 def _of_size(request: Request, total: int | None) -> Iterator[str]:
-    guess, budget = request.size_guess, float(request.budget)
+    guess, budget = request.size_guess, max(float(request.budget), math.ulp(0.0))
     if total is not None and guess is not None:
         far = max(total, 1) > FAR_SIZE * guess or FAR_SIZE * max(total, 1) < guess
         if far and abs(total - guess) > NOISE_OF_TOTAL / budget:
@@ -81,6 +81,7 @@ def _of_size(request: Request, total: int | None) -> Iterator[str]:
                 "mechanism"
             )
     size = total if total is not None else request.public_total if request.public_total is not None else guess
+    size = None if size is None else min(size, LARGEST_SIZE)
     if size is not None and size * budget < FEW_RECORDS:
         yield (
             f"about {max(size, 0):.6g} records at epsilon {budget:.6g} a record are few: the values say as much of the "

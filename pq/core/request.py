@@ -17,6 +17,7 @@ from pq.core.grid import grid_step
 from pq.core.plan import power_fraction
 from pq.core.priors import Prior
 
+LARGEST_SIZE = 2**60  # records to reckon with: a public total may be too large for a float
 TREE_DEFAULTS = {"calibration": "sharp", "adaptation": "conditional", "arity": 2, "budget_power": 0}
 
 

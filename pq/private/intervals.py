@@ -30,7 +30,7 @@ import numpy as np
 from pq.core.curves import LEVELS, MonotoneCurve, joint_support
 from pq.core.grid import LATTICE_END, from_units, to_units
 from pq.core.priors.arguments import real
-from pq.core.request import Request, size_number
+from pq.core.request import LARGEST_SIZE, Request, size_number
 from pq.private.columns.door import LARGEST, Array
 from pq.private.mechanisms import Mechanism
 from pq.private.randomness import Source
@@ -64,7 +64,7 @@ def size_of(request: Request, total: int | None, size_guess: Any) -> float:
     known = [size for size in (total, request.public_total, request.size_guess) if size is not None]
     if not known:
         raise ValueError(f"size_guess must be given for an interval: {request.mechanism!r} releases no private total")
-    return float(max(known[0], 1))
+    return float(min(max(known[0], 1), LARGEST_SIZE))
 
 
 def grid_intervals(ends: Array, step: Fraction | None) -> Array:

@@ -42,6 +42,7 @@ ASKED = (
     "assume_smooth",
 )
 TREE_FACTS = ("calibration", "adaptation", "arity", "budget_power")  # that a tree has besides
+DESCRIBED: dict[str, Any] = {"priors": (list, tuple), "outcome": Mapping, "kind": str, "values": (list, tuple)}
 REMARK_LEVEL = 0.999  # of an interval outside of which a value is remarkable
 
 
@@ -222,13 +223,16 @@ class Release:
         facts = dict(description)
         if facts.get("version") != VERSION:
             raise ValueError(f"version must be {VERSION}, got {facts.get('version')!r}")
+        for name, kinds in DESCRIBED.items():
+            if name in facts and not isinstance(facts[name], kinds):
+                raise TypeError(f"{name} must be as `to_dict` writes it, got {type(facts[name]).__name__}")
         try:
             priors = tuple(Prior.from_dict(prior) for prior in facts["priors"])
             named = ASKED + (TREE_FACTS if "arity" in facts else ())
             maker = prepare(facts["quantiles"], priors=priors, **{name: facts[name] for name in named})
             kind = kind_named(facts["kind"])
             return cls(
-                _frozen(kind.from_numbers(facts["values"])),
+                _frozen(kind.from_numbers(_finite_values(facts["values"], len(maker.request.quantiles)))),
                 **_facts(maker),
                 total=facts["total"],
                 outcome=facts["outcome"],
@@ -266,6 +270,17 @@ def _facts(maker: Mechanism) -> dict[str, Any]:
         "public_total": request.public_total,
         "assume_smooth": request.assume_smooth,
     }
+
+
+def _finite_values(values: Any, count: int) -> Array:
+    """So many finite numbers (m,) of a description; raises `ValueError` naming values."""
+    try:
+        numbers = np.array(values, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError):
+        numbers = np.empty(0)
+    if numbers.shape != (count,) or not np.isfinite(numbers).all():
+        raise ValueError(f"values must be {count} finite numbers, one for each of the quantiles")
+    return numbers
 
 
 def _in_order(request: Request) -> bool:

@@ -112,3 +112,27 @@ def test_a_wrong_option_is_refused_in_a_sentence(name: str, staff: Path) -> None
     answer = release(staff, "--epsilon", "1", *options)
     assert answer.exit_code in (1, 2) and complaint in answer.output
     assert "1,000" not in answer.output and "zz" not in answer.output
+
+
+def test_a_page_takes_no_place_of_what_is_read(staff: Path, tmp_path: Path) -> None:
+    """Neither of the data, nor of the ledger or the keys, and nothing is charged."""
+    ledger, keys = tmp_path / "staff.ledger", tmp_path / "keys.csv"
+    keys.write_text("department\na\n")
+    pq.Ledger.open(ledger, total=2)
+    for path in (staff, ledger, keys, staff.parent / "." / staff.name):
+        before = path.read_bytes()
+        by = ["--by", "department", "--keys", str(keys)]
+        answer = release(staff, *by, "--epsilon", "1", "--ledger", str(ledger), "--report", str(path))
+        assert answer.exit_code == 2 and "is a file that this command reads" in answer.output
+        assert path.read_bytes() == before
+    assert pq.Ledger.open(ledger).spent == 0
+    many = ",".join(f"key{k}" for k in range(200))
+    page = ["--report", str(tmp_path / "page.html")]
+    for _ in range(2):
+        assert release(staff, "--by", "department", "--keys", many, "--epsilon", "1", *page).exit_code == 0
+
+
+@pytest.mark.parametrize("options", [["--by", "pay"], ["--by", "department", "--person", "pay"]])
+def test_cells_are_texts_or_numbers_not_both(staff: Path, options: list[str]) -> None:
+    answer = release(staff, *options, "--keys", "1", "--epsilon", "1")
+    assert answer.exit_code == 2 and "by and person must name other columns" in answer.output

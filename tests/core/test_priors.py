@@ -7,6 +7,7 @@ it raises until enough digits survive. A failing example here is to be mended in
 from __future__ import annotations
 
 import copy
+import itertools
 import json
 import math
 import pickle
@@ -23,6 +24,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from mpmath import mp, mpf
 
+import pq
 from pq.core.priors import (
     Cauchy,
     HalfCauchy,
@@ -527,6 +529,50 @@ def test_quantiles_stay_inside_and_in_order(family: str, data: st.DataObject) ->
             if data.draw(st.integers(0, 3)) == 0 and max(abs(lower), abs(upper)) != LARGEST:
                 i = data.draw(st.integers(0, SHARES.size - 1))
                 check_share(prior, lower, upper, float(SHARES[i]), float(points[i]))
+
+
+LARGEST = float(np.finfo(np.float64).max)
+FAR_ENDS = [-INF, -LARGEST, -1e308, -1e300, -1.0, -5e-324, 0.0, 5e-324, 1e-310, 1.0, 1e60, 1e300, 1e308, LARGEST, INF]
+FAR_LOCATIONS, FAR_SCALES = [-LARGEST, -1.0, 0.0, 5e-324, 1e300, LARGEST], [5e-324, 1e-310, 1.0, 1e300, LARGEST]
+FAR_FAMILIES: dict[str, Callable[[float, float], Prior]] = {
+    "normal": pq.Normal,
+    "cauchy": pq.Cauchy,
+    "laplace": pq.Laplace,
+    "lognormal": pq.LogNormal,
+    "half-cauchy": lambda loc, scale: pq.HalfCauchy(scale, loc),
+    "uniform": lambda loc, scale: pq.Uniform(loc, loc + scale),
+    "mixture": lambda loc, scale: pq.Laplace(loc, scale).mix(pq.Normal(0.0, 5e-324), 0.5),
+    "order statistic": lambda loc, scale: pq.OrderStatistic(pq.Normal(loc, scale), 9, 3),
+    "log-uniform": lambda loc, scale: pq.LogUniform(),
+}
+
+
+@pytest.mark.parametrize("family", FAR_FAMILIES)
+def test_points_are_numbers_at_the_ends_of_the_floats(family: str) -> None:
+    """Whatever the parameters that are taken, and whatever records bound a cell."""
+    lower, upper = np.array([ends for ends in itertools.product(FAR_ENDS, FAR_ENDS) if ends[0] < ends[1]]).T
+    made = 0
+    for loc, scale in itertools.product(FAR_LOCATIONS, FAR_SCALES[::2] if family == "order statistic" else FAR_SCALES):
+        try:
+            prior = FAR_FAMILIES[family](loc, scale)
+        except ValueError:
+            continue
+        made += 1
+        masses = prior.log_mass(lower, upper)
+        assert (masses <= 0.0).all()
+        for uniform in (0.0, 1e-300, 0.3, 0.5, 1.0 - 2.0**-53):
+            points = prior.quantile_between(lower, upper, uniform)
+            assert np.isfinite(points).all() and ((lower <= points) & (points <= upper)).all(), prior
+    assert made > 5
+
+
+def test_a_record_far_from_a_prior_of_the_least_scale() -> None:
+    """The formula of the quarter of a scale that has no quarter is none."""
+    for prior in (pq.Normal(0, 5e-324), pq.Laplace(0, 5e-324), pq.Cauchy(0, 1e-323)):
+        for x in ([1e308], [-1e308], [5e-324, 1e308, -1e308]):
+            for mechanism in ("tree", "joint", "cells", "mixed"):
+                made = pq.release(x, [0.25, 0.5, 0.9], epsilon=1, priors=prior, mechanism=mechanism, rng=0)
+                assert np.isfinite(made.values).all(), (prior, x, mechanism)
 
 
 @pytest.mark.parametrize("name", [name for name, prior in PLAIN.items() if not isinstance(prior, Mixture)])

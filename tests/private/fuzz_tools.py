@@ -6,17 +6,26 @@ import bz2
 import copy
 import gzip
 import lzma
+import os
 import pickle
+import tempfile
+from collections.abc import Callable
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
+import polars as pl
 
 import pq
 from pq.core.budget.ledger import BudgetExceededError
 from pq.core.kind import NUMBER, Date, Duration, Timestamp
 from pq.private.columns.files import INVALID, TextFormat
+from pq.private.columns.grouping import GroupedColumn, open_table
 from pq.private.columns.text import CellRule, TextColumn
+from pq.private.groups import CHANGES
+from pq.private.randomness import Source
 from pq.sequential import DPLearned, Predictor, PubPrev, PubProx, Session
 
 QUANTILES = [0.25, 0.5, 0.75]
@@ -100,3 +109,104 @@ def check_inspection(x: Any, most: int) -> None:
     found = pq.inspect(x)
     assert 0 <= found.unread <= most and set(found.to_dict()) == {"private", "kind", "unit", "rule", "unread"}
     assert str(found.unread) in str(found)
+
+
+def check_forks(x: Any) -> None:
+    """Two forks of one process and the process itself draw different noise."""
+    drawn = []
+    for _ in range(2):
+        ours, theirs = os.pipe()
+        child = os.fork()
+        if child == 0:
+            try:
+                os.write(theirs, Source().uniforms(4).tobytes())
+            finally:
+                os._exit(0)
+        os.close(theirs)
+        drawn.append(os.read(ours, 100))
+        os.close(ours)
+        assert os.waitpid(child, 0)[1] == 0
+    drawn.append(Source().uniforms(4).tobytes())
+    assert len(set(drawn)) == 3 and all(len(one) == 32 for one in drawn), "shared noise"
+    assert pq.release(x, [0.5], epsilon=1, priors=pq.Cauchy(0, 1), mechanism="tree").values.shape == (1,)
+
+
+def check_file_of_a_ledger(x: Any, rng: np.random.Generator) -> None:
+    """A ledger on disk has what was spent, for whoever opens it next; what does not fit is refused."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "one.ledger"
+        pq.Ledger.open(path, total=2)
+        spent = 0
+        for _ in range(int(rng.integers(1, 5))):
+            try:
+                pq.release(x, [0.5], epsilon=1, priors=pq.Cauchy(0, 1), ledger=path, mechanism="tree", rng=rng)
+                spent += 1
+            except BudgetExceededError:
+                assert spent == 2, "refused what there is"
+        assert pq.Ledger.open(path).spent == spent <= 2, "charges on disk"
+
+
+TEAMS = ["a", "b", "c"]
+TYPES = (("team", object), ("age", float), ("who", object))
+OTHER_TEAMS = ["z", "A", "a ", "", None]
+
+
+def some_table(x: np.ndarray[Any, Any], rng: np.random.Generator) -> dict[str, list[Any]]:
+    """Rows of a table: a team, a number and a person each."""
+    teams: list[Any] = [*TEAMS * 3, *OTHER_TEAMS]
+    chosen = [teams[place] for place in rng.integers(len(teams), size=len(x))]
+    return {"team": chosen, "age": x.tolist(), "who": [f"p{place}" for place in rng.integers(0, 8, size=len(x))]}
+
+
+def in_engine(table: dict[str, list[Any]], name: str) -> Any:
+    if name == "polars":
+        return pl.LazyFrame(table, schema={"team": pl.String, "age": pl.Float64, "who": pl.String})
+    if name == "pandas":
+        return pd.DataFrame({column: pd.Series(table[column], dtype=kind) for column, kind in TYPES})
+    return table
+
+
+def check_grouped(
+    x: np.ndarray[Any, Any], arguments: dict[str, Any], rng: np.random.Generator, check: Any, drawn_of: Any,
+    within: Callable[[float, dict[str, Any]], float],
+) -> float | None:  # fmt: skip
+    """A release of three groups has each of them, and two tables that differ in one person lose at most epsilon in all.
+
+    x: of the rows. check, drawn_of: of one release. Returns the loss over epsilon.
+    """
+    rest = {name: value for name, value in arguments.items() if name not in ("quantiles", "max_contributions")}
+    rest["priors"] = rest["priors"] if isinstance(rest["priors"], pq.core.priors.Prior) else rest["priors"][0]
+    quantiles, groups = arguments["quantiles"][:3], int(rng.integers(1, 3))
+    records = groups + int(rng.integers(0, 2))
+    engine, unknown = str(rng.choice(["mapping", "polars", "pandas"])), str(rng.choice(["drop", "other"]))
+    person = "who" if rng.random() < 0.7 else None
+    table = some_table(x, rng)
+    rows = [row for row, who in enumerate(table["who"]) if who == f"p{rng.integers(0, 8)}"]
+    rows = rows if person is not None else rows[:records]
+    other = {name: [item for row, item in enumerate(column) if row not in rows] for name, column in table.items()}
+    if arguments["adjacency"] == "replace":
+        again = some_table(x[rng.permutation(len(x))[: len(rows)]], rng)
+        other = {name: other[name] + again[name] for name in other}
+        other["who"][len(x) - len(rows) :] = ["somebody else"] * len(rows)
+    one, two = (in_engine(one, engine) for one in ((table, other) if rng.random() < 0.5 else (other, table)))
+    asked: dict[str, Any] = {"by": "team", "value": "age", "keys": TEAMS, "person": person, "unknown": unknown}
+    made = pq.release_groups(one, quantiles, **asked, max_groups=groups, max_contributions=records, rng=rng, **rest)
+    assert list(made.releases) == TEAMS + ["other"] * (unknown == "other"), "keys"
+    for release in made.groups:
+        check(release, arguments | {"quantiles": quantiles})
+    assert pq.GroupedRelease.from_dict(made.to_dict()).to_dict() == made.to_dict() and str(made)
+    if arguments["epsilon"] > 1000:
+        return None
+    step = made.groups[0].grid and pq.core.grid.grid_step(arguments["grid"])
+    columns = [
+        GroupedColumn.of(
+            open_table(side), value="age", by="team", keys=TEAMS, person=person, step=step, others=unknown == "other"
+        ).read(records, groups)
+        for side in (one, two)
+    ]
+    rest |= {"adjacency": "add-remove", "max_contributions": records * CHANGES[arguments["adjacency"]]}
+    losses = [
+        pq.privacy_loss(a, b, drawn_of(release), quantiles, **rest)
+        for a, b, release in zip(*columns, made.groups, strict=True)
+    ]
+    return within(sum(losses), arguments)

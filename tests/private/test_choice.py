@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from fractions import Fraction
 from typing import Any
@@ -25,6 +26,7 @@ from pq.private.mechanisms.joint.plan import is_orderable
 from pq.private.randomness import Source
 
 PRIOR = pq.Uniform(-10, 10)
+CAUCHY, LOG_UNIFORM = pq.Cauchy(0, 1), pq.LogUniform()
 
 
 def evenly(m: int) -> list[float]:
@@ -300,3 +302,23 @@ def test_priors_that_leave_no_order_have_no_joint_release() -> None:
             else:
                 assert np.all(np.isfinite(pq.release([1.0], evenly(3), **options).values))
     assert is_orderable([pq.Uniform(4, 5), gap, pq.Uniform(6, 11)]) and is_orderable([gap] * 3)
+
+
+@pytest.mark.parametrize("epsilon", [5e-324, 1e-300, 1e-100, 1e-12, 1e-8, 1e-4, 1e300, math.inf])
+@pytest.mark.parametrize("size", [1e3, 1e12, 1e15, 1e300])
+def test_whatever_is_chosen_serves_the_budget(epsilon: float, size: float) -> None:
+    """The mechanisms that draw noise or sum densities end somewhere above the least float; the choice knows."""
+    for count, smooth, grid, prior in itertools.product((1, 2, 9, 33), (False, True), (None, 1), (CAUCHY, LOG_UNIFORM)):
+        levels = [(i + 1) / (count + 1) for i in range(count)]
+        asked: dict[str, Any] = {"priors": prior, "size_guess": size, "assume_smooth": smooth, "grid": grid}
+        for adjacency in ("add-remove", "replace"):
+            made = mechanism_for(Request.of(levels, epsilon=epsilon, adjacency=adjacency, **asked))
+            assert made.request.budget >= made.least_budget
+
+
+@pytest.mark.parametrize("epsilon", [5e-324, 1e-323])
+def test_the_tree_serves_all_budgets(epsilon: float) -> None:
+    """Also those of which a level's part is no float."""
+    for levels in ([0.5], [0.25, 0.5], [k / 40 for k in range(1, 40)]):
+        values = pq.release(np.arange(40_000.0)[::-1], levels, epsilon=epsilon, priors=CAUCHY, mechanism="tree").values
+        assert np.isfinite(values).all()

@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -23,6 +24,14 @@ from pq.core.machine.engine import COMPILE_SECONDS, Engine
 from pq.private.fast import lanes
 
 ROOT = Path(__file__).resolve().parents[2]
+
+KERNELS = tuple(
+    f"pq.{name}"
+    for name in (
+        "core.machine.coins", "core.machine.loss", "private.fast.walk", "private.fast.losses", "private.fast.changes",
+        "private.fast.buckets", "private.mechanisms.joint.machine",
+    )
+)  # fmt: skip
 
 # One kernel of machine code, the smallest, and a release.
 PROGRAM = """
@@ -125,6 +134,128 @@ def test_a_seal_refuses_a_flipped_bit() -> None:
     assert pickle.loads(flipped) == ("machine node",)
     with pytest.raises(ValueError, match="damaged"):
         object.__new__(keep._Sealed).rebuild(None, (hashlib.sha256(body).digest(), flipped))
+
+
+OTHER_SOURCES = """
+from pq.core.machine import keep
+keep.SOURCES = 1
+keep._digest = lambda: 1
+"""
+
+
+def test_code_that_took_the_place_of_another_is_not_run(shelf: tuple[Path, list[str]], tmp_path: Path) -> None:
+    """Two processes that keep code of different sources at a time may give it one file, under the key of either."""
+    shutil.copytree(shelf[0], tmp_path / "kept")
+    assert run(tmp_path / "kept", OTHER_SOURCES + PROGRAM)[0] == "False"
+    one, other = sorted((tmp_path / "kept").rglob("*laplace_losses*.nbc"))
+    content = one.read_bytes()
+    one.write_bytes(other.read_bytes())
+    assert run(tmp_path / "kept")[0] == "False"
+    other.write_bytes(content)
+    assert run(tmp_path / "kept")[0] == "True"  # the first was mended
+    assert run(tmp_path / "kept", OTHER_SOURCES + PROGRAM)[0] == "False"
+
+
+def test_code_is_not_kept_once_its_sources_have_changed(shelf: tuple[Path, list[str]], tmp_path: Path) -> None:
+    """What is imported later is not what the digest is of: that would be kept as code of the sources before."""
+    later = "from pq.core.machine import keep\nkeep._digest = lambda: 2\n"
+    assert run(shelf[0], later + PROGRAM) == ["False", *shelf[1][1:]]
+    run(tmp_path, later + PROGRAM)
+    assert not list(tmp_path.rglob("*.nb*"))
+
+
+def test_code_with_other_last_bits_is_other_code(shelf: tuple[Path, list[str]], tmp_path: Path) -> None:
+    """A function that was imported before keeps its folder, where unshaken processes look."""
+    shutil.copytree(shelf[0], tmp_path / "kept")
+    moved = "import pq.core.machine.loss\nfrom pqlab.pages.shaken import install\ninstall(3)\n"
+    assert run(tmp_path / "kept", moved + PROGRAM)[0] == "False"
+    assert run(tmp_path / "kept", moved + PROGRAM)[0] == "True"
+    assert run(tmp_path / "kept") == shelf[1]
+
+
+TWINS = (
+    "import math\nfrom pq.core.machine.keep import compiled\n\n\ndef inner_of(factor):\n    @compiled\n"
+    + "    def inner(x):\n        total = x\n"
+    + "".join(f"        total += math.sin(total * {k} + x) + math.exp(-total * total)\n" for k in range(1, 60))
+    + "        return factor + 0.0 * total\n\n    return inner\n"
+)
+TWIN = """
+from numba import float64, int64
+import shared
+from pq.core.machine.keep import kept
+
+inner = shared.inner_of({factor})
+
+
+@kept(int64(float64[::1], float64[::1]))
+def kernel(sources):
+    def run(x, out):
+        sources
+        out[0], out[1], out[2] = inner(x[0]), inner(x[1]), inner(x[2])
+        return 0
+
+    return run
+"""
+CALLED = """
+import sys
+import numpy as np
+sys.path.insert(0, {folder!r})
+found = []
+for name in {names!r}:
+    kernel = __import__(name).kernel
+    out = np.zeros(3)
+    loaded = kernel.load()
+    kernel(np.ones(3), out)
+    found.append(f"{{name}}:{{loaded}}:{{out[2]:g}}")
+print(*found)
+"""
+
+
+def test_code_of_two_processes_calls_its_own_functions(tmp_path: Path) -> None:
+    """Inner functions of one name, compiled by a process each, are told apart in the process that loads both."""
+    (tmp_path / "shared.py").write_text(TWINS, encoding="utf-8")
+    for name, factor in (("one", 1.0), ("two", 2.0)):
+        (tmp_path / f"{name}.py").write_text(TWIN.format(factor=factor), encoding="utf-8")
+    for name, value in (("one", 1), ("two", 2)):
+        program = CALLED.format(folder=str(tmp_path), names=[name])
+        assert run(tmp_path / "kept", program) == [f"{name}:False:{value}"]
+    both = CALLED.format(folder=str(tmp_path), names=["one", "two"])
+    assert run(tmp_path / "kept", both) == ["one:True:1", "two:True:2"]
+
+
+FORKED = """
+import os
+from numba.core.bytecode import FunctionIdentity
+from pq.core.machine import keep
+ours, theirs = os.pipe()
+child = os.fork()
+number = next(FunctionIdentity._unique_ids)
+if child == 0:
+    os.write(theirs, str(number).encode())
+    os._exit(0)
+os.waitpid(child, 0)
+print(number == int(os.read(ours, 99)), number > 2**40)
+"""
+
+
+def test_a_fork_counts_its_functions_anew(tmp_path: Path) -> None:
+    """A random number is below 2^40 once in a million runs."""
+    assert run(tmp_path, FORKED) == ["False", "True"]
+
+
+def test_whatever_is_compiled_is_a_part_of_the_digest() -> None:
+    """Functions of the package in machine code, and those that they were made from."""
+    files = {path for _, path in keep.sources_of_code()}
+    for kernel in KERNELS:
+        import_module(kernel)
+    made = [
+        Path(function.py_func.__code__.co_filename)
+        for name, module in list(sys.modules.items())
+        if name.startswith("pq.")
+        for function in vars(module).values()
+        if hasattr(function, "py_func")
+    ]
+    assert len(made) > 60 and set(made) <= files
 
 
 class Fake:

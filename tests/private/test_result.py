@@ -385,3 +385,31 @@ def test_a_release_stays_frozen() -> None:
             pq.Release.from_dict(one.to_dict() | {"version": wrong})
     with pytest.raises(ValueError, match="lacks 'whole'"):
         pq.Release.from_dict({name: fact for name, fact in one.to_dict().items() if name != "whole"})
+
+
+@pytest.mark.parametrize(
+    ("name", "wrong"),
+    [
+        ("values", [1.0]),
+        ("values", [math.nan] * 5),
+        ("values", ["one"] * 5),
+        ("values", None),
+        ("outcome", None),
+        ("priors", None),
+        ("kind", None),
+    ],
+)
+def test_a_description_that_is_none_is_refused_by_name(name: str, wrong: Any) -> None:
+    with pytest.raises((ValueError, TypeError), match=name):
+        pq.Release.from_dict(released().to_dict() | {name: wrong})
+
+
+@pytest.mark.parametrize("facts", [{"public_total": 10**400}, {"epsilon": 5e-324}, {"public_total": 0}])
+def test_what_a_release_says_does_not_depend_on_floats_for_its_public_facts(facts: dict[str, Any]) -> None:
+    """A total that is no float, and a part of a budget that is none."""
+    for levels in ([0.5], [0.25, 0.5]):
+        options: dict[str, Any] = {"epsilon": 1, "priors": pq.Cauchy(0, 1), "mechanism": "tree", "max_contributions": 3}
+        made = pq.release([1.0, 2.0], levels, **options | facts)
+        assert all(made.remarks) and str(made)
+        if "public_total" in facts:
+            assert not np.isnan(made.interval(0.5)).any()

@@ -260,6 +260,9 @@ class Prior(ABC):
         if k.size:
             (a, b), (low, high) = (lower[k], upper[k]), self.support
             points = self._quantile(a, b, u[k], 1.0 - u[k])
+            if (lost := np.flatnonzero(np.isnan(points))).size:  # beyond the range of the family's formula
+                ends, share = (a[lost], b[lost]), u[k][lost]
+                points[lost] = self._bisected(*ends, share, 1.0 - share, np.zeros(lost.size))
             points = np.clip(points, np.maximum(a, max(low, -LARGEST)), np.minimum(b, min(high, LARGEST)))
             out[k] = self._on_floats(a, b, u[k], points, log_masses[k])
         return out

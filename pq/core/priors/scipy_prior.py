@@ -122,6 +122,8 @@ def _scipy_parameters(frozen: Any) -> tuple[tuple[str, float], ...]:
     given = {"loc": 0.0, "scale": 1.0} | dict(zip(names, frozen.args, strict=False)) | frozen.kwds
     parameters = tuple((name, real(given[name], f"frozen: {name}")) for name in names)
     positive(given["scale"], "frozen: scale")
-    if np.isnan(frozen.support()).any():
+    with np.errstate(all="ignore"):  # an end beyond the floats is infinite
+        ends = frozen.support()
+    if np.isnan(ends).any():
         raise ValueError(f"frozen must have parameters in the domain of {frozen.dist.name}, got {dict(parameters)}")
     return parameters

@@ -30,6 +30,8 @@ class Counts:
         count. kind: what the values are where they are given as floats; by default as they are declared.
     max_contributions: records that one person has among these at most, a promise or what `pq.count` has seen to; None
         if nothing is known. A release of them that promises less is refused.
+    No more than 2^53 records are counted, the lowest ones: that there are no more is a promise, for no rule for more
+    could make neighbours of neighbours.
 
     Afterwards `values` are distinct, finite, in increasing order, `counts` are positive, and both are read-only; `kind`
     is what the values were declared to be. Raises `TypeError` or `ValueError` for what is no column of numbers or for

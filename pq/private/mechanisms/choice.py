@@ -24,6 +24,7 @@ from pq.core.request import Request
 from pq.private.fast.encode import encode
 from pq.private.mechanisms.cells import CELLS_PER_SIGNAL
 from pq.private.mechanisms.joint.plan import is_orderable
+from pq.private.mechanisms.protocol import MECHANISMS
 
 LEAST_CELLS_SIGNAL = 60.0  # budget times number of records from which a place for cells is found
 # Budget times numbers of records and of outputs up to which a joint release takes a few seconds even if most records
@@ -40,12 +41,14 @@ MOST_PRIORS = 14  # distinct; with more, so much is possible that all cells of a
 
 def chosen(request: Request) -> str:
     """The name of the mechanism that "auto" stands for."""
+    if usual_budget(request.budget, request.adjacency) == 0.0:  # less than the least float
+        return "tree"
     if request.step is not None:
         return _on_grid(request)
     if len(request.distinct) == 1 or math.isinf(request.budget):
         return "tree"
-    gaps = {"cells": _cells(request), "tree": _tree(request), "mixed": _mixed(request), "joint": _joint(request)}
-    return min(("joint", "mixed", "cells", "tree"), key=lambda name: gaps[name])
+    gaps = {"joint": _joint(request), "mixed": _mixed(request), "cells": _cells(request), "tree": _tree(request)}
+    return _least(gaps, request)
 
 
 def _on_grid(request: Request) -> str:
@@ -65,7 +68,13 @@ def _on_grid(request: Request) -> str:
         "cells": smooth_cells_gap(count, budget, size) if counted else math.inf,
         "margin" if held > 2.0 * levels else "tree": _tree(request),
     }
-    return min(gaps, key=lambda name: gaps[name])
+    return _least(gaps, request)
+
+
+def _least(gaps: dict[str, float], request: Request) -> str:
+    """The mechanism of the least expected gap among those that serve so small a budget; the tree serves all."""
+    serving = [name for name in gaps if request.budget >= MECHANISMS[name].least_budget]
+    return min(serving, key=lambda name: gaps[name])
 
 
 def _values(request: Request) -> float:

@@ -50,6 +50,8 @@ KEPT = 0.15  # share of the base measure that the priors keep
 class Mixed(Mechanism, name="mixed"):
     """Noisy counts of cells, then a joint release; why it is private: see this module."""
 
+    least_budget = LEAST_BUDGET
+
     def __init__(self, request: Request) -> None:
         super().__init__(request)
         if not isinstance(request.budget, Fraction):

@@ -46,6 +46,7 @@ class Mechanism(ABC):
     """
 
     name: ClassVar[str]
+    least_budget: ClassVar[Fraction] = Fraction(0)  # of a record: where there is less, "auto" chooses another
     request: Request
 
     def __init_subclass__(cls, name: str | None = None, **options: Any) -> None:

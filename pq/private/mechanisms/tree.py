@@ -79,6 +79,8 @@ class Tree(Mechanism, name="tree"):
         if self.request.step is not None or self.plan.public_total is not None:
             return None
         rates = [share.rate for share in self.plan.mechanisms]
+        if min(rates) == 0.0:  # less than the least float
+            return None
         reach = max(
             sum((NEAR if node is path[-1] else USUAL) / min(rates[i] for i in node.indices) for node in path)
             for path in self.plan.paths()

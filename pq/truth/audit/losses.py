@@ -52,7 +52,8 @@ class TreeLosses:
         self.widest = max(len(node.indices) for node in self.plan.nodes)
         usable = machine and self.widest <= WIDEST and (self.step is None or self.step > 1.0 / MODERATE)
         self._tables = encode(self.priors, MOST_PARTS) if usable else None
-        self._arrays: PlanArrays | None = self.plan.arrays_within(LARGEST_DENOMINATOR)
+        plain = self.plan.public_total is None  # machine code does not know of targets that are shifted
+        self._arrays: PlanArrays | None = self.plan.arrays_within(LARGEST_DENOMINATOR) if plain else None
 
     def log_ratio(self, x: Array, neighbour: Array, values: Array) -> Array:
         """Privacy losses (batch,) of values (batch, m) on columns (batch, n); see `pq.truth.audit.mechanism`."""

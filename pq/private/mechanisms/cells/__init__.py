@@ -73,6 +73,8 @@ class Cells(Mechanism, name="cells"):
     where, cutter, number: as for `plan_cells`; None for what public facts say, cuts from joint releases, a fit.
     """
 
+    least_budget = LEAST_BUDGET
+
     def __init__(
         self,
         request: Request,

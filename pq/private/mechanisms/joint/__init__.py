@@ -39,6 +39,8 @@ MOST_SIZE = 1e9  # records that a guess counts for
 class Joint(Mechanism, name="joint"):
     """One exponential mechanism over all quantiles and, from three on, the number of records."""
 
+    least_budget = LEAST_BUDGET
+
     def __init__(self, request: Request) -> None:
         super().__init__(request)
         if not isinstance(request.budget, Fraction):

@@ -42,7 +42,9 @@ How long either takes depends on the data; there is no cap on repeats, which wou
 All this is said of real numbers; sums of floats lose weights below e^-37 of the largest, and uniforms have 53 bits.
 Best scores have their digits up to 2^53 records, see `pq.private.mechanisms.joint.score`, and shares of a drawn total
 are floats that no record moves. What draws a best total is as exact as those floats, and a column on a grid as the
-floats that parts of records are: off by a small part of a record up to 2^40 records, by one or two at 2^53.
+floats that parts of records are: off by less than a thousandth of a record up to `MOST_ON_GRID` records, and by one or
+two at 2^53. A record is spread evenly over its cell, so that what it adds up to an edge grows with the edge, as the
+sensitivity asks; whole numbers instead would not grow so. More records on a grid are outside of what is promised.
 """
 
 from __future__ import annotations
@@ -71,6 +73,7 @@ Looked = Callable[[float], None]
 MARGIN = 12.0  # nats of the whole that the rest may weigh less: so rarely is it drawn from
 PART, TOTAL, KEEP_REST, KEEP_BEST, SHELL = range(5)  # what the first uniforms of a try decide
 MANY_TOTALS = 256  # more than these are not all weighed
+MOST_ON_GRID = 2**40  # records of a column on a grid
 HEAD = 5  # how many they are; three for each output follow
 
 

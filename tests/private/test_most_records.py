@@ -1,0 +1,64 @@
+"""How many records a column may have: exact ranks end somewhere, and here is shown where.
+
+No rule for more can save it. Suppose that a rule leaves columns of up to N records as they are, and makes neighbours of
+neighbours. Of N + 1 records it has to make what differs in one record from all columns with one of them less: which are
+the records themselves, no fewer. So a largest number of records is a promise of whoever has the column.
+"""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import pytest
+
+import pq
+from pq.private.columns.counts import MOST
+from pq.private.mechanisms.joint.law import MOST_ON_GRID
+
+TIPPED = pq.PiecewiseConstant([0, 1, 2, 3, 4], [1e-6, 1, 1e-6, 1e-6])
+
+
+def loss_of_one_more(total: int) -> float:
+    """Of an output two ranks from the target, between so many records and one more, which is low."""
+    half = total // 2
+    one = pq.Counts([1.0, 2.0, 3.0], [half - 1, 1, total - half])
+    other = pq.Counts([0.5, 1.0, 2.0, 3.0], [1, half - 1, 1, total - half])
+    return pq.privacy_loss(one, other, [2.5], [0.5], epsilon=1, priors=TIPPED, mechanism="tree")
+
+
+def test_one_record_more_costs_epsilon_up_to_the_most_and_more_beyond() -> None:
+    assert MOST == 2.0**53
+    for total in (100, 2**30, 2**50, 2**53 - 4, 2**53 - 2):
+        assert 0.999 < loss_of_one_more(total) <= 1.0
+    assert loss_of_one_more(2**53) > 1.99  # a low record more is a high one less
+
+
+def largest_joint_loss(total: int, grid: float | None) -> float:
+    """Of outputs near their targets, between columns of ties and neighbours."""
+    levels, largest = [0.25, 0.5, 0.75], 0.0
+    options: dict[str, Any] = {"epsilon": 1, "priors": pq.Uniform(0, 11), "mechanism": "joint", "grid": grid}
+    for off in (0, 2):
+        values, counts, before = [], [], 0
+        for place, level in enumerate(levels):
+            values += [3.0 * place + 1.0, 3.0 * place + 2.0, 3.0 * place + 3.0]
+            counts += [round(level * total) - before - 1 + off, 1, 1]
+            before = round(level * total) + 1 + off
+        values, counts = [*values, 10.0], [*counts, total - before]
+        for place, outputs, more in itertools.product((0, 2, 9), ([2.0, 5.0, 8.0], [3.0, 6.0, 9.0]), (0, 8)):
+            columns = [pq.Counts(values, counts), pq.Counts(values, [c + (k == place) for k, c in enumerate(counts)])]
+            drawn = {"values": outputs, "total": total + more}
+            largest = max(largest, abs(pq.privacy_loss(*columns, drawn, levels, **options)))
+    return largest
+
+
+@pytest.mark.parametrize("grid", [None, 1])
+def test_a_joint_release_keeps_to_epsilon_up_to_its_most(grid: float | None) -> None:
+    most = 2**52 if grid is None else MOST_ON_GRID
+    for total in (most // 2**20, most):
+        assert 0.5 < largest_joint_loss(total, grid) <= 1.0 + 1e-3
+
+
+def test_parts_of_records_on_a_grid_end_before_records_do() -> None:
+    assert MOST_ON_GRID == 2**40
+    assert largest_joint_loss(2**52, 1) > 1.01
