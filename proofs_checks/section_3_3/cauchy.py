@@ -88,8 +88,8 @@ def check_multi_cauchy_cells(subject: Callable[[arb], arb] = lambda z: z) -> str
     ],
 )
 def check_multi_cauchy(subject: Callable[..., float] = cor_multi_cauchy) -> str:
-    """The corrected bound is lem:empirical-quantiles for nodes with exp(-epsilon_i / 2) times the claimed mass: a rank a
-    level for leftmost cells, 2(d - 1) for rounding; so at least one rank wherever the instance above errs by one."""
+    """The corrected bound is lem:empirical-quantiles for nodes with exp(-epsilon_i / 2) times the claimed mass: a rank
+    a level for leftmost cells, 2(d - 1) for rounding; so at least one rank wherever the instance above errs by one."""
     for epsilon, m in itertools.product((1.0, 40.0, 4000.0), (1, 2, 3, 7, 8, 100)):
         depth = next(d for d in range(1, 60) if 2**d > m)
         mass = float((2 * 2 * ball(Fraction(1, 3)) / arb.pi() / (4 + 4 * ball(Fraction(101, 100)) ** 2)).log())

@@ -96,7 +96,7 @@ def check_kary_formula(subject: Callable[..., float] = thm_kary) -> str:
 def check_weighted_formula(
     subject: tuple[Callable[..., float], Callable[..., float]] = (binary_weighted, kary_weighted),
 ) -> str:
-    """2 (sum sqrt F_j)^2, and 2 (K - 1) (sum 2^(j/2))^2, level by level in balls, and the ranks of the equal budgets."""
+    """2 (sum sqrt F_j)^2, and 2 (K - 1) (sum 2^(j/2))^2, level by level in balls; the ranks of equal budgets."""
     for k in range(1, 40):
         m = 2**k - 1
         total = sum((arb(fibonacci(j)).sqrt() for j in range(1, k + 1)), arb(0))

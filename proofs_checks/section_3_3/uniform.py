@@ -79,7 +79,7 @@ def _failure(data: Data, algorithm: Algorithm, bound: float) -> Fraction:
 )
 def check_aq_bound(subject: Callable[..., float] = uniform_multiple) -> str:
     """(2/eps) d^2 log(m (b - a)/(beta psi)) + 3d - 2: exact laws of uniform priors, restricted conditionally. One level
-    attains the leading term, floors alone lose a rank at m = 7; the ranks are those of the nodes' Psi^ and lem:error."""
+    attains the leading term, floors alone lose a rank at m = 7; the ranks are the nodes' Psi^'s and lem:error's."""
     for x, z, beta in itertools.product(
         ((1, 2, 3, 4, 5), (1, 2, 5), (2, 5)), (HALF, F(1, 30), F(1, 10**6)), (0.05, 0.5)
     ):

@@ -194,6 +194,69 @@ def _whole_budget(steps: int, m: int, d: int, box: Any, budget: Any, beta: float
 
 
 @check(
+    "thm:sequential/step-sizes",
+    code=(bounds.sequential_step_sizes, bounds.thm_sequential),
+    rejects=[
+        lambda *a, **k: bounds.sequential_step_sizes(*a, **{**k, "epsilon": 2 * k["epsilon"]}),
+        lambda *a, **k: _resized(bounds.sequential_step_sizes(*a, **k), 1.01, 1.0),
+        lambda *a, **k: _resized(bounds.sequential_step_sizes(*a, **k), 1.0, 0.99),
+    ],
+)
+def check_least_of_steps(subject: Callable[..., bounds.StepSizes] = bounds.sequential_step_sizes) -> str:
+    """Range/eta + eta T L (L + noise) of both runs, at the step sizes: the bound of thm:sequential, the least sum."""
+    box = {"feature_bound": 2.0, "weight_bound": 0.7, "data_bound": 3.0, "scale_min": 0.2, "scale_max": 1.5}
+    for steps, m, d, epsilon in ((1, 1, 1, 1.0), (100, 3, 4, 0.5), (10**6, 9, 20, 8.0)):
+        known: dict[str, Any] = {"quantiles": m, "features": d, "epsilon": epsilon, "delta": 1e-6, "beta": 0.1, **box}
+        total = 0.0
+        for run, eta in zip(
+            run_arguments(steps, m, d, box, (epsilon, 1e-6), 0.1), subject(steps, **known), strict=True
+        ):
+            spread = run["gaussian_width"] + math.sqrt(2 * math.log(steps / run["beta"]))
+            noise = spread * run["noise"] * run["sensitivity"] * math.sqrt(steps.bit_length() - 1)
+            slope = steps * run["lipschitz"] * (run["lipschitz"] + noise)
+            total += run["regularizer_range"] / eta + eta * slope
+        assert math.isclose(total, bounds.thm_sequential(steps, **known), rel_tol=1e-6), (steps, total)
+    return "thm:sequential: its step sizes give its bound, so they are the best ones, for three sizes"
+
+
+def _resized(sizes: bounds.StepSizes, location: float, inverse_scale: float) -> bounds.StepSizes:
+    return bounds.StepSizes(sizes.location * location, sizes.inverse_scale * inverse_scale)
+
+
+@check(
+    "thm:pubpri/probability",
+    code=(bounds.thm_sequential, bounds.sequential_step_sizes),
+    rejects=[
+        lambda steps, **named: bounds.thm_sequential(steps, **named) * steps,
+        lambda steps, **named: bounds.thm_sequential(steps, **named) * math.sqrt(steps),
+        lambda steps, **named: 2.0 * named["weight_bound"] / named["scale_min"] * steps,
+    ],
+)
+def check_sequence_failure(subject: Callable[..., float] = bounds.thm_sequential) -> str:
+    """thm:sequential fails with positive probability: if the noise of every node exceeds what turns the map round, all
+    iterates but the first lie in the wrong corner, and the regret is linear in T.
+
+    One quantile, feature 1, one scale 1, B = 1, intervals at 1: a day in the corner costs 2 less the width.
+    """
+    known: dict[str, Any] = {
+        "quantiles": 1,
+        "features": 1,
+        "feature_bound": 1.0,
+        "weight_bound": 1.0,
+        "data_bound": 1.0,
+    }
+    known |= {"scale_min": 1.0, "scale_max": 1.0, "epsilon": 8.0, "delta": 1e-3, "beta": 0.1}
+    steps = next((10**k for k in range(1, 13) if (10**k - 1) * (2 - 0.01) > subject(10**k, **known)), None)
+    assert steps, "no length has a regret above the bound"
+    step, noise = bounds.sequential_step_sizes(steps, **known).location, bounds.dpftrl_noise(steps, 4.0, 5e-4)
+    turn = (steps + 1 / step) / (2 * noise)  # in standard deviations: gradients of at most 1, sensitivity 2
+    with mpmath.workdps(30):
+        log_chance = 2 * steps * float(mpmath.log(mpmath.erfc(turn / mpmath.sqrt(2)) / 2, 10))
+    assert -math.inf < log_chance < 0
+    return f"thm:sequential, {steps} days: above the bound with probability 10^{log_chance:.1g} or more, not 0"
+
+
+@check(
     "thm:sequential",
     "thm:pubpri/probability",
     "thm:sequential/budgets",
