@@ -63,7 +63,15 @@ def check_normalisable(subject: Callable[[Fraction], bool] = lambda total: total
     )
 
 
-@check("text:sensitivity", rejects=[lambda adjacency: 0, lambda adjacency: 1 if adjacency == "replace" else 0])
+@check(
+    "text:sensitivity",
+    rejects=[
+        lambda adjacency: 0,
+        lambda adjacency: 1 if adjacency == "replace" else 0,
+        lambda adjacency: 2 if adjacency == "replace" else 1,
+        lambda adjacency: 2,
+    ],
+)
 def check_sensitivity(subject: Callable[[str], int] = lambda adjacency: 1) -> str:
     """Gap with floor(q n) moves by at most one under both adjacencies, for all integers and q (z3)."""
     below, inserted, target, later = z3.Ints("below inserted target later")
@@ -75,11 +83,15 @@ def check_sensitivity(subject: Callable[[str], int] = lambda adjacency: 1) -> st
     moved = z3.Int("moved")
     change = absolute(below + moved - target) - absolute(below - target)
     prove(z3.Implies(z3.And(moved >= -1, moved <= 1), absolute(change) <= subject("replace")), "replace")
+    largest = {"add-remove": 0, "replace": 0}
     for n, p in itertools.product(range(12), range(61)):
         rank, more = p * n // 60, p * (n + 1) // 60
         assert more - rank in (0, 1)
         for k in range(n + 1):
-            assert max(abs(abs(k + a - more) - abs(k - rank)) for a in (0, 1)) <= subject("add-remove")
+            for name, moves, after in (("add-remove", (0, 1), more), ("replace", (-1, 0, 1), rank)):
+                moved_by = max(abs(abs(k + a - after) - abs(k - rank)) for a in moves if 0 <= k + a)
+                largest[name] = max(largest[name], moved_by)
+    assert all(value == subject(name) for name, value in largest.items()), f"attained: {largest}"
     return (
         "Gap_q with floor(q n) has sensitivity one: a record added, removed or replaced (z3 over all n, q; "
         "enumeration to n = 11)"

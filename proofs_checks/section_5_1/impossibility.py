@@ -166,9 +166,25 @@ def cauchy_worst(radius: Any, psi: Any) -> Any:
     return mpmath.log(mpmath.pi * (1 + radius**2) / psi)
 
 
-@check("thm:impossibility/item-two-hypothesis", rejects=[lambda radius, psi: radius * 1000, lambda radius, psi: radius])
+@check(
+    "thm:impossibility/item-two-hypothesis",
+    rejects=[
+        lambda radius, psi: radius * 1000 + mpmath.log(1 / psi),
+        lambda radius, psi: radius,
+        lambda radius, psi: mpmath.log(3 * (1 + radius**2) / psi),
+        lambda radius, psi: mpmath.log(mpmath.pi * radius**2 / psi),
+    ],
+)
 def check_missing_hypothesis(subject: Callable[[Any, Any], Any] = cauchy_worst) -> str:
-    """Item 2 of the appendix is for every f; the Cauchy's log(pi (1+R^2)/psi) is below aR + log(b/psi) for large R."""
+    """Item 2 of the appendix is for every f; the Cauchy's log(pi (1+R^2)/psi) is below aR + log(b/psi) for large R, and
+    above its loss on every data set: a cell of width psi in (-R, R) has at least psi times the density at R."""
+    rng = np.random.default_rng(83)
+    for _ in range(300):
+        radius, share = 10 ** rng.uniform(-2, 4), float(rng.uniform(0.001, 1))
+        width = 2 * radius * share
+        low = float(rng.uniform(-radius, radius - width)) if rng.random() < 0.5 else radius - width
+        mass = (mpmath.atan(low + width) - mpmath.atan(low)) / mpmath.pi
+        assert -mpmath.log(mass) <= subject(mpmath.mpf(radius), mpmath.mpf(width)) + 1e-12, (radius, width)
     for a in (mpmath.mpf(10) ** k for k in range(-6, 3)):
         for b in (mpmath.mpf(10) ** k for k in range(-6, 3)):
             radius = mpmath.mpf(1)
@@ -234,4 +250,8 @@ def check_convexity_gap(subject: Callable[..., Any] = lambda lam, u, v: lam * u 
     place = {lam: sympy.Rational(1, 2), first: sympy.Rational(1, 9), second: sympy.Rational(1, 4), mixed: HALF}
     assert abs(sympy.N((left - right).subs(place), 30)) < 1e-25
     assert sympy.simplify(sympy.expand_log(left - right, force=True)) == 0
+    printed = -sympy.log(mixed) - (lam * -sympy.log(first) - (1 - lam) * sympy.log(-sympy.log(second)))
+    stated = sympy.log(2) - sympy.log(3) + sympy.log(sympy.log(4)) / 2  # the row's counterexample
+    assert sympy.simplify(right.subs(place) - sympy.log(sympy.Rational(1, 3))) == 0
+    assert abs(sympy.N(printed.subs(place) - stated, 30)) < 1e-25 and sympy.N(stated - right.subs(place)) > 0.8
     return "thm:impossibility: the convexity gap is log(Psi^lam Psi'^(1 - lam)/Psi_mixture) for lam U + (1 - lam) U'"

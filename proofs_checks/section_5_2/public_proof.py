@@ -227,7 +227,7 @@ def _unit_free_loss(reach: float, m: int, wide: float) -> float:
 )
 def check_terms(subject: Callable[..., float] = thm_pubpri) -> str:
     """The corrected bound from its parts: psi = beta'/(2 kappa n^2 T), so that no block is narrower but with beta'/2;
-    M at that psi; 2 M TV; descent with D G of both parameters; two events of beta'/4 each; the tail of narrow blocks."""
+    M at that psi; 2 M TV; descent with D G of both parameters; two events of beta'/4; narrow blocks."""
     b, low, high, kappa, beta, tv = 0.5, 0.2, 4.0, 3.0, 0.1, 0.25
     for m, n, size in ((1, 2, 9), (3, 10, 1000), (9, 100, 10**6)):
         steps = size // n
