@@ -11,12 +11,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 
 import click
 import polars as pl
 
-from pqlab.experiments import public_private, report
+from pqlab.experiments import public_private, report, sequential
 from pqlab.experiments.figures import FIGURES, Figure, Job
 from pqlab.experiments.report import LABELS
 from pqlab.experiments.table import Row, summarise
@@ -94,6 +95,18 @@ def curves(rows: pl.DataFrame, along: str, value: str = "max_gap") -> dict[str, 
         str(method): {float(row[along]): (row[value], row[f"{value}_error"]) for row in part.iter_rows(named=True)}
         for (method,), part in rows.partition_by("method", as_dict=True, maintain_order=True).items()
     }
+
+
+@cache
+def paper_sized(label: str, calibration: str = "sharp") -> pl.DataFrame:
+    """The stored means of a sequential figure at the paper's sizes, of one calibration.
+
+    A table without the column `variant` holds the sharp calibration alone.
+    """
+    rows = pl.read_csv(sequential.RESULTS / f"{label}.csv")
+    if "variant" not in rows.columns:
+        rows = rows.with_columns(pl.lit("sharp").alias("variant"))
+    return rows.filter(pl.col("variant") == calibration)
 
 
 def stored_tables() -> Iterator[tuple[Figure, Job, Path, pl.DataFrame]]:

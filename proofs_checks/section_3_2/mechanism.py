@@ -89,7 +89,7 @@ def check_sensitivity(subject: Callable[[str], int] = lambda adjacency: 1) -> st
         assert more - rank in (0, 1)
         for k in range(n + 1):
             for name, moves, after in (("add-remove", (0, 1), more), ("replace", (-1, 0, 1), rank)):
-                moved_by = max(abs(abs(k + a - after) - abs(k - rank)) for a in moves if 0 <= k + a)
+                moved_by = max(abs(abs(k + a - after) - abs(k - rank)) for a in moves if k + a >= 0)
                 largest[name] = max(largest[name], moved_by)
     assert all(value == subject(name) for name, value in largest.items()), f"attained: {largest}"
     return (

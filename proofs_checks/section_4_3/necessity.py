@@ -66,7 +66,7 @@ def forced_by_floor(mixture: Fraction, cells: int, gamma: Fraction) -> arb:
     ],
 )
 def check_must_grow(subject: Callable[[Fraction, Fraction], bool] = lambda v, lam: v > 0 or lam == 0) -> str:
-    """With any cells d and any floor gamma that stay, every learner has linear regret against some prior of the class if
+    """With any cells d and any floor gamma that stay every learner has linear regret against some prior of its class if
     V > 0 (days drawn from a line, in the mean, so on some sequence) or lambda = 0 (one data set again and again); for V
     = 0 and lambda > 0 the floor lambda forces nothing."""
     for v, lam in itertools.product((F(0), F(1, 4), F(1)), (F(0), F(1, 10), F(1, 2))):

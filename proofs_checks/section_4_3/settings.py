@@ -96,9 +96,9 @@ def _other_cells(case: str) -> tuple[sympy.Expr, sympy.Expr]:
     ],
 )
 def check_settings_balance(subject: Powers = right_settings) -> str:
-    """All four items in m, d, V (b - a)^3/psi, lambda, X and T at once: each term of the printed regret, m V T/(gamma d),
-    gamma T where the class is not robust, m d sqrt(XT)/gamma, is a number times the claim, and the last two or three
-    are equal, so that no other setting of d and gamma does better than by a constant (sympy)."""
+    """All four items in m, d, V (b - a)^3/psi, lambda, X and T at once: the terms of the printed regret, m V T/(d gamma),
+    m d sqrt(XT)/gamma and gamma T where the class is not robust, are each the claim itself, so that no
+    other d and gamma do better than by a constant (sympy)."""
     for case, claim in CLAIMED.items():
         cells, floor = subject(case)
         terms = [M * cells / floor * sympy.sqrt(X * T)]
