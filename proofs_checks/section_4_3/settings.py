@@ -96,8 +96,8 @@ def _other_cells(case: str) -> tuple[sympy.Expr, sympy.Expr]:
     ],
 )
 def check_settings_balance(subject: Powers = right_settings) -> str:
-    """All four items in m, d, V (b - a)^3/psi, lambda, X and T at once: the terms of the printed regret, m V T/(d gamma),
-    m d sqrt(XT)/gamma and gamma T where the class is not robust, are each the claim itself, so that no
+    """All four items in m, d, V (b - a)^3/psi, lambda, X, T at once: the terms of the printed regret, m V T/(gamma d)
+    and m d sqrt(XT)/gamma, and gamma T where the class is not robust, are each the claim itself, so that no
     other d and gamma do better than by a constant (sympy)."""
     for case, claim in CLAIMED.items():
         cells, floor = subject(case)

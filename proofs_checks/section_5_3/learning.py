@@ -124,6 +124,34 @@ def check_large_budgets(
     return "one step, eps' = 4 log(2/delta'): regret 1, and the printed bound tends to 0; a 1 beside the noise keeps it"
 
 
+def l2_average(steps: int, m: int, d: int, epsilon: float, odds: float) -> float:
+    """Average regret of both runs with features of l2 norm 1, B = R = 1, scales 1/2 to 1; odds = log(2/delta')."""
+    box = {"feature_bound": 1.0, "weight_bound": 1.0, "data_bound": 1.0, "scale_min": 0.5, "scale_max": 1.0}
+    first, second = run_arguments(steps, m, d, box, (epsilon, 0.5), 0.1)
+    noise = math.sqrt(steps.bit_length() / 2) * (math.sqrt(odds + epsilon / 2) + math.sqrt(odds)) / (epsilon / 2)
+    runs = (first | {"lipschitz": 1.0, "sensitivity": 2.0}, second)  # F for F sqrt d
+    return sum(bounds.thm_dpftrl(steps, **run | {"noise": noise}) for run in runs) / steps
+
+
+@check(
+    "thm:sequential/main-text",
+    code=bounds.thm_dpftrl,
+    rejects=[(1.25, 0.75, -0.5, 0.25), (0.75, 0.5, -0.5, 0.25), (0.75, 0.75, -1.0, 0.25), (0.75, 0.75, -0.5, 0.5)],
+)
+def check_main_rate(subject: tuple[float, float, float, float] = (0.75, 0.75, -0.5, 0.25)) -> str:
+    """Features of l2 norm 1 and eps' = O(sqrt(md log(2/delta'))): the average regret of both runs grows like d^(3/4),
+    m^(3/4), eps'^(-1/2) and log(2/delta')^(1/4), as printed in the main text, and falls like 1/sqrt(T) up to logs."""
+    at = {"steps": 2**40 - 1, "m": 10**4, "d": 10**12, "epsilon": 1e-3, "odds": 1e6}
+    here = l2_average(**at)  # type: ignore[arg-type]
+    for name, power in zip(("d", "m", "epsilon", "odds"), subject, strict=True):
+        factor = 16 if name in ("d", "m") else 1.5
+        grown = math.log(l2_average(**{**at, name: at[name] * factor}) / here) / math.log(factor)  # type: ignore[arg-type]
+        assert abs(grown - power) < 0.005, (name, grown)
+    later = l2_average(**{**at, "steps": 2**80 - 1}) / here  # type: ignore[arg-type]
+    assert 2.0**-20 < later < 2.0**-20 * 2**0.75, "1/sqrt(T), and the logarithm of T to a power of 1/2 or so"
+    return "thm:sequential, features of l2 norm 1: d^(3/4) m^(3/4) log(2/delta')^(1/4)/sqrt(eps' T), up to logs of T"
+
+
 @check("text:online-descent", code=(OGD, laplace_interval), rejects=[0.05, 5.0])
 def check_online_descent(subject: float = 1.0) -> str:
     """Gradient descent on the true losses competes with the best linear map and scale: regret <= D G sqrt(T)."""
