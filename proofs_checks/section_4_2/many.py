@@ -49,7 +49,12 @@ def paper_multiple(*args: float) -> tuple[float, float]:
     return cor_multiple(*args, version="paper")  # type: ignore[arg-type, misc]
 
 
-@check("cor:cauchy-robust", "cor:multiple", code=cor_multiple, rejects=[cor_multiple])
+@check(
+    "cor:cauchy-robust",
+    "cor:multiple",
+    code=cor_multiple,
+    rejects=[cor_multiple, lambda *args: tuple(1 + bound for bound in paper_multiple(*args))],
+)
 def check_multiple_printed(subject: Callable[..., tuple[float, float]] = paper_multiple) -> str:
     """Counterexample to cor:multiple (and cor:cauchy-robust): m = 7, n = 3, both guarantees, through the floors."""
     z = Fraction(1, 10**40)
@@ -92,7 +97,13 @@ def check_multiple(subject: Callable[..., tuple[float, float]] = cor_multiple) -
     return "cor:multiple, corrected: no longer contradicted by rounding at any budget tried"
 
 
-@check("cor:multiple", rejects=[lambda m: corrected_binary(m.bit_length())])
+@check(
+    "cor:multiple",
+    rejects=[
+        lambda m: corrected_binary(m.bit_length()),
+        lambda m: ((1 + math.sqrt(5)) / 2) ** math.log2(m + 1) * (1 + 1e-9),
+    ],
+)
 def check_multiple_constant(
     subject: Callable[[int], float] = lambda m: ((1 + math.sqrt(5)) / 2) ** math.log2(m),
 ) -> str:

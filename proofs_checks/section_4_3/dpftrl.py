@@ -130,7 +130,9 @@ def check_euclidean_case(subject: tuple[int | Fraction, int | Fraction] = (1, 2)
     return "Euclidean DP-FTRL: C = 1 and Delta_2 <= 2L, both least (z3, in the plane of two vectors)"
 
 
-@check("thm:dpftrl/regret", "step:dpftrl-stability", rejects=[lambda modulus: 1])
+@check(
+    "thm:dpftrl/regret", "step:dpftrl-stability", rejects=[lambda modulus: 1, lambda modulus: 1 / math.sqrt(modulus)]
+)
 def check_modulus(subject: Callable[[F], F] = lambda modulus: 1 / modulus) -> str:
     """thm:dpftrl for a regulariser that is alpha-strongly convex: eta L^2 T/alpha; random signs force E|S_T|."""
     steps = 10**4

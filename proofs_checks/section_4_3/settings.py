@@ -24,7 +24,11 @@ F = Fraction
     "cor:quantile-regret",
     "cor:quantile-regret/settings",
     code=bounds.cor_quantile_regret,
-    rejects=[printed(bounds.cor_quantile_regret)],
+    rejects=[
+        printed(bounds.cor_quantile_regret),
+        lambda *a, **k: bounds.cor_quantile_regret(*a, **k)._replace(robustness=0.25),
+        lambda *a, **k: bounds.cor_quantile_regret(*a, **k)._replace(cells=4),
+    ],
 )
 def check_settings(subject: Callable[..., Any] = bounds.cor_quantile_regret) -> str:
     """The settings give the claimed powers of T and of the noise factor X, for all four classes, as X and T grow."""
@@ -174,7 +178,7 @@ def printed_cells(steps: int, x: int) -> arb:
     return arb(x * steps).sqrt().sqrt()
 
 
-@check("cor:quantile-regret/settings", rejects=[printed_cells])
+@check("cor:quantile-regret/settings", rejects=[printed_cells, lambda steps, x: arb(steps).sqrt().sqrt()])
 def check_settings_in_balls(subject: Callable[[int, int], arb] = corrected_cells) -> str:
     """Item 2 of cor:quantile-regret: T/d + d sqrt(X T) against the claim X^(1/4) T^(3/4), as X grows."""
     shares: Mapping[int, arb] = {

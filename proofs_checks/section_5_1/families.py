@@ -86,7 +86,7 @@ def _reflected(family: str, a: Any, b: Any, theta: Any, phi: Any) -> Any:
     return standardised(family, a, b, -theta, phi)
 
 
-@check("eq:censored", code=standardised, rejects=[_reflected])
+@check("eq:censored", code=standardised, rejects=[_reflected, lambda *case: standardised(*case) * case[-1]])
 def check_censored(subject: Callable[..., Any] = standardised) -> str:
     """The loss is the censored-regression likelihood of one interval, and a shift of the noise's law (v = w/sigma)."""
     densities: dict[str, Callable[[Any], Any]] = {

@@ -85,7 +85,7 @@ def check_mixing(subject: Callable[[str], str] = lambda method: f"{method}_plain
     return "Synthetic: mixing helps PubPrev at eight budgets or more; PubProx has the lower mean without it up to 0.1"
 
 
-@check("text:dpftrl-noisy", rejects=["uniform"])
+@check("text:dpftrl-noisy", rejects=["uniform", "prox", "cauchy"])
 def check_stationary(subject: str = "dp") -> str:
     """'DP-FTRL is too noisy to learn, except with a lot of stationary data': our table of 100,000 synthetic days."""
     learner, static = over_time("synthetic", subject), over_time("synthetic", "cauchy")
