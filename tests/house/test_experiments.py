@@ -8,6 +8,7 @@ import statistics
 import sys
 from collections.abc import Callable, Sequence
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -234,6 +235,36 @@ def test_the_findings_are_those_of_the_stored_tables() -> None:
     assert (findings.RESULTS / "FINDINGS.md").read_text(encoding="utf-8") == findings.findings_text()
     pictures = {path.with_suffix(".svg") for _, _, path, _ in findings.stored_tables()}
     assert pictures == set(findings.RESULTS.glob("*/*.svg"))
+
+
+def test_a_run_is_stored_to_six_digits(tmp_path: Path) -> None:
+    tables = tmp_path / "run" / "tables"
+    tables.mkdir(parents=True)
+    kept = sorted(findings.RESULTS.glob("sequential*/*.csv"))
+    for file in kept:
+        text = file.read_text(encoding="utf-8")
+        (tables / file.name).write_text(text, encoding="utf-8")
+        findings.store(tmp_path / "run", tmp_path)
+        assert (tmp_path / file.name).read_text(encoding="utf-8") == text, file
+    (tables / "one.csv").write_text("data,epsilon,max_gap\na,1e-05,95.68960001\n", encoding="utf-8")
+    findings.store(tmp_path / "run", tmp_path)
+    assert (tmp_path / "one.csv").read_text(encoding="utf-8") == "data,epsilon,max_gap\na,0.00001,95.6896\n"
+
+
+def test_tables_of_one_calibration_and_of_both_give_the_same_rows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plain = "data,m,method,epsilon,day_block,max_gap,max_gap_error\na,9,prox,1.0,-1,5.0,0.1\n"
+    both = plain.replace("data,m", "data,variant,m").replace("a,9", "a,sharp,9") + "a,paper,9,prox,1.0,-1,8.0,0.1\n"
+    monkeypatch.setattr(findings.sequential, "RESULTS", tmp_path)
+    found = []
+    for text in (plain, both):
+        (tmp_path / "timeplots.csv").write_text(text, encoding="utf-8")
+        findings.paper_sized.cache_clear()
+        found.append(findings.paper_sized("timeplots").select(sorted(findings.paper_sized("timeplots").columns)))
+    assert found[0].equals(found[1])
+    assert findings.paper_sized("timeplots", "paper")["max_gap"].to_list() == [8.0]
+    findings.paper_sized.cache_clear()
 
 
 def test_a_place_where_a_method_is_behind_is_named() -> None:
