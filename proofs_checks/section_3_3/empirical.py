@@ -73,7 +73,7 @@ def _failure(data: Grid, algorithm: Algorithm, epsilon: float, beta: Fraction, b
     code=lem_empirical_quantiles,
     rejects=[
         lambda log_psi, epsilon, m, beta: lem_empirical_quantiles(log_psi, epsilon, m, beta, rounded=False),
-        lambda log_psi, epsilon, m, beta: lem_empirical_quantiles(log_psi, epsilon, m, beta) / 20,
+        scaled(lem_empirical_quantiles, 0.4),
     ],
 )
 def check_lem_empirical_quantiles(subject: Callable[..., float] = lem_empirical_quantiles) -> str:
