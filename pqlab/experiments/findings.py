@@ -171,7 +171,7 @@ def findings_text() -> str:
     return "\n".join(lines) + "\n"
 
 
-def store(run: Path, folder: Path) -> None:
+def store_run(run: Path, folder: Path) -> None:
     """Copy the means of a run of `pq reproduce` into a folder of results, numbers to six digits."""
     for file in sorted((run / "tables").glob("*.csv")):
         lines = csv.reader(file.read_text(encoding="utf-8").splitlines())
@@ -197,7 +197,7 @@ def _six_digits(cell: str) -> str:
 def main(run: Path | None, folder: str) -> None:
     """Write what the stored tables say, and draw them."""
     if run is not None:
-        store(run, RESULTS / folder)
+        store_run(run, RESULTS / folder)
     (RESULTS / "FINDINGS.md").write_text(findings_text(), encoding="utf-8")
     for figure, job, path, means in stored_tables():
         path.with_suffix(".svg").write_text(report.draw(figure, job, means), encoding="utf-8")

@@ -244,10 +244,10 @@ def test_a_run_is_stored_to_six_digits(tmp_path: Path) -> None:
     for file in kept:
         text = file.read_text(encoding="utf-8")
         (tables / file.name).write_text(text, encoding="utf-8")
-        findings.store(tmp_path / "run", tmp_path)
+        findings.store_run(tmp_path / "run", tmp_path)
         assert (tmp_path / file.name).read_text(encoding="utf-8") == text, file
     (tables / "one.csv").write_text("data,epsilon,max_gap\na,1e-05,95.68960001\n", encoding="utf-8")
-    findings.store(tmp_path / "run", tmp_path)
+    findings.store_run(tmp_path / "run", tmp_path)
     assert (tmp_path / "one.csv").read_text(encoding="utf-8") == "data,epsilon,max_gap\na,0.00001,95.6896\n"
 
 

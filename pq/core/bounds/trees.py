@@ -154,7 +154,7 @@ def uniform_multiple(
     width: b - a. min_separation: psi, of records and from the first to a.
 
     >>> round(uniform_multiple(1.0, 0.01, epsilon=1, m=7, beta=0.05), 6)
-    184.842627
+    178.842627
     """
     check_arguments(version, width=width, min_separation=min_separation, epsilon=epsilon, m=m, beta=beta)
     return _any_node(math.log(min_separation / width), epsilon, m, beta, version)
