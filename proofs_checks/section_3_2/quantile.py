@@ -171,6 +171,10 @@ def check_ties_one(subject: Tail = tail_bound) -> str:
             assert tail <= subject(z, gamma, inner, F(1)), (data, q, gamma)
         empty += psi(data, q, prior, F(0)) == 0
     assert empty > 10
+    data, prior, z = Points((F(1),) * 3), {HALF: HALF, F(2): HALF}, F(1, 100)  # the row's counterexample
+    law = mechanism(Restricted(data, *WHOLE), HALF, prior, z)
+    assert law[F(2)] == F(1, 101) and subject(z, 2, psi(data, HALF, prior, z), F(1)) == F(2, 101)
+    assert psi(data, HALF, prior, F(0)) == 0
     return f"repeated records: lem:quantile holds with Psi^(q, eps) in 80 exact cases; Psi^(q) is 0 in {empty} of them"
 
 

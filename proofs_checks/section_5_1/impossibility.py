@@ -24,6 +24,11 @@ HALF = Fraction(1, 2)
 def check_centred_lower_bound(subject: tuple[float, float] = (1.0, 1.0)) -> str:
     """Item 2 with >= in place of =: U >= (c/2) R + log(1/(C psi)) at the printed data set, f <= C exp(-c|x|)."""
     slope_factor, offset_factor = subject
+    x, slope, width, start = sympy.symbols("x c psi s", positive=True)  # any f <= C exp(-c |x|), C = 1, on [s, s + psi]
+    mass = sympy.integrate(sympy.exp(-slope * x), (x, start, start + width))
+    assert sympy.simplify(mass - sympy.exp(-slope * start) * (1 - sympy.exp(-slope * width)) / slope) == 0
+    y, grown = z3.Reals("y grown")  # y = c psi and exp(-y) >= 1 - y: so U >= c s - log(C psi), and s >= R/2
+    follows(y > 0, grown >= 1 - y, goal=1 - grown <= y)
     families = {
         "Laplace": (mpmath.mpf(1) / 2, lambda x: mpmath.exp(-x) / 2),
         "Normal": (
@@ -227,6 +232,11 @@ def check_item_two_equality(subject: Callable[[Any, Any], Any] = normal_mass) ->
 @check("thm:impossibility/length", rejects=[1.01, 2.0])
 def check_interval_length(subject: float = 1.0) -> str:
     """f strictly log-convex on [a, b]: U is not convex for every interval shorter than b - a, not only (b-a)/2."""
+    draw = np.random.default_rng(89)
+    for _ in range(100):  # f(mid) < sqrt(f(left) f(right)) at each place; Cauchy and Schwarz for the masses
+        left, right = (draw.uniform(0.1, 5, 6) for _ in range(2))
+        middle = np.sqrt(left * right) * 0.999
+        assert middle.sum() ** 2 < left.sum() * right.sum()
     a, b = mpmath.mpf(1), mpmath.mpf(10)  # the Cauchy is strictly log-convex beyond 1
     with mpmath.workdps(60):
         for share in ("0.01", "0.3", "0.49", "0.7", "0.95", "0.999"):
