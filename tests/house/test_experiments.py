@@ -15,10 +15,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import stats
 
 import oracles
 import pq
-from pqlab.experiments import findings, static
+from pqlab.experiments import findings, sequential, static
 from pqlab.experiments.static import Cell
 from pqlab.experiments.table import mean_and_error, paired_difference, select, summarise
 
@@ -226,6 +227,22 @@ def test_pairs_must_match() -> None:
         paired_difference(rows * 2, rows, ["trial"], "gap")
     with pytest.raises(ValueError, match=r"^other must hold a pair once"):
         paired_difference(rows, rows * 2, ["trial"], "gap")
+
+
+def between_and_within(tables: Sequence[Any]) -> float:
+    """Variance of the means of runs with different seeds over what the trials of one run say that it is."""
+    errors = [mean_and_error(table.mean(axis=0)) for table in tables]
+    return float(np.var([mean for mean, _ in errors], ddof=1) / np.mean([error**2 for _, error in errors]))
+
+
+def test_trials_of_private_learning_are_independent() -> None:
+    """Eight seeds with 20 trials each; independent trials exceed the limit with probability 1e-4, and trials that come
+    ten times each do exceed it."""
+    cells = [sequential.Cell("flights_air_time", "dp", 0.01, days=25, trials=20, seed=seed) for seed in range(8)]
+    tables = [sequential.run_cell(cell) for cell in cells]
+    limit = stats.f.isf(1e-4, 7, 8 * 19)
+    assert between_and_within(tables) < limit
+    assert between_and_within([np.repeat(table[:, :2], 10, axis=1) for table in tables]) > limit
 
 
 # --- what the tables say ------------------------------------------------------------------------------------------
