@@ -1,6 +1,6 @@
 """What stored tables say, as sentences that are computed from all of their rows.
 
-    python -m pqlab.experiments.findings
+    python -m pqlab.experiments.findings [--store FOLDER_OF_A_RUN]
 
 writes `results/FINDINGS.md` and, beside the tables, their pictures. A method is *ahead* of another at a point of the
 horizontal axis if its mean lies below by more than `SURE` standard errors of the difference, *behind* if it lies as
@@ -9,14 +9,17 @@ much above, and *level* otherwise. Trials share their data, so that the errors a
 
 from __future__ import annotations
 
+import csv
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 
 import click
+import numpy as np
 import polars as pl
 
-from pqlab.experiments import public_private, report
+from pqlab.experiments import public_private, report, sequential
 from pqlab.experiments.figures import FIGURES, Figure, Job
 from pqlab.experiments.report import LABELS
 from pqlab.experiments.table import Row, summarise
@@ -96,6 +99,18 @@ def curves(rows: pl.DataFrame, along: str, value: str = "max_gap") -> dict[str, 
     }
 
 
+@cache
+def paper_sized(label: str, calibration: str = "sharp") -> pl.DataFrame:
+    """The stored means of a sequential figure at the paper's sizes, of one calibration.
+
+    A table without the column `variant` holds the sharp calibration alone.
+    """
+    rows = pl.read_csv(sequential.RESULTS / f"{label}.csv")
+    if "variant" not in rows.columns:
+        rows = rows.with_columns(pl.lit("sharp").alias("variant"))
+    return rows.filter(pl.col("variant") == calibration)
+
+
 def stored_tables() -> Iterator[tuple[Figure, Job, Path, pl.DataFrame]]:
     """The stored means of each data set of each figure, and the file of their picture, less its suffix."""
     for label, figure in FIGURES.items():
@@ -156,9 +171,33 @@ def findings_text() -> str:
     return "\n".join(lines) + "\n"
 
 
+def store_run(run: Path, folder: Path) -> None:
+    """Copy the means of a run of `pq reproduce` into a folder of results, numbers to six digits."""
+    for file in sorted((run / "tables").glob("*.csv")):
+        lines = csv.reader(file.read_text(encoding="utf-8").splitlines())
+        text = "".join(",".join(map(_six_digits, line)) + "\n" for line in lines)
+        (folder / file.name).write_text(text, encoding="utf-8")
+
+
+def _six_digits(cell: str) -> str:
+    """A cell of a table; numbers that are no integers to six digits, without an exponent.
+
+    >>> _six_digits("95.68960123"), _six_digits("1e-05"), _six_digits("40"), _six_digits("uniform")
+    ('95.6896', '0.00001', '40', 'uniform')
+    """
+    try:
+        return cell if cell.lstrip("-").isdigit() else np.format_float_positional(float(f"{float(cell):.6g}"), trim="0")
+    except ValueError:
+        return cell
+
+
 @click.command()
-def main() -> None:
+@click.option("--store", "run", type=click.Path(exists=True, path_type=Path), help="a run whose tables to store first")
+@click.option("--folder", type=click.Choice([*PAPER_AND_QUICK, "static"]), default="sequential", show_default=True)
+def main(run: Path | None, folder: str) -> None:
     """Write what the stored tables say, and draw them."""
+    if run is not None:
+        store_run(run, RESULTS / folder)
     (RESULTS / "FINDINGS.md").write_text(findings_text(), encoding="utf-8")
     for figure, job, path, means in stored_tables():
         path.with_suffix(".svg").write_text(report.draw(figure, job, means), encoding="utf-8")

@@ -15,6 +15,7 @@ from pq.core.priors import Uniform
 from pq.private.mechanisms.joint.plan import JointPlan
 from pq.private.mechanisms.joint.score import best_score, score_at
 from proofs_checks.engine.registry import check
+from proofs_checks.tools.broken import scaled
 
 F = Fraction
 LEVELS = [(F(1, 2),), (F(1, 4), F(3, 4)), (F(1, 10), F(2, 5))]
@@ -107,10 +108,13 @@ def _of_a_third_of_the_score(quantile: float, *known: float, **facts: Any) -> fl
         (_of_twice_the_budget, joint_gap),
         (_without_the_mass, joint_gap),
         (joint_score, _of_a_third_of_the_score),
+        *((scaled(joint_score, factor), joint_gap) for factor in (0.99, 1.01)),
+        *((joint_score, scaled(joint_gap, factor)) for factor in (0.99, 1.01)),
     ],
 )
 def check_joint_gap(subject: tuple[Callable[..., float], Callable[..., float]] = (joint_score, joint_gap)) -> str:
-    """Exact tails of the score, with the best total, and of all gaps at once, for every box of outputs."""
+    """Exact tails of the score, with the best total, and of all gaps at once, for every box of outputs; attained where
+    the box has little of the prior and all else lies at one score, at the median."""
     epsilon, cases, worst = 2 * math.log(2), 0, 0.0
     for n, k in itertools.product((0, 1, 2, 4, 6), (1, 2, 3)):
         law, whole = tails(n, k)
@@ -130,4 +134,13 @@ def check_joint_gap(subject: tuple[Callable[..., float], Callable[..., float]] =
             )
             assert missed <= beta, (n, k, box, beta)
             cases, worst = cases + 1, max(worst, float(tail / beta))
+    far, share = 400, F(1, 10**30)  # records, all above the other cell's outputs: score 400, gap 200
+    assert exact_best((0, far), (F(1, 2),)) == far
+    beta = float((1 - share) / (share * 2**far + 1 - share)) * (1 - 1e-9)
+    facts = {"box_score": 0.0}
+    for bound, least in (
+        (subject[0](math.log(share), epsilon, beta, **facts), far),
+        (subject[1](0.5, math.log(share), epsilon, beta, **facts), far / 2),
+    ):
+        assert least <= bound <= 1.001 * least, (bound, least)
     return f"joint releases miss their bounds with at most {worst:.2f} of the stated probability: {cases} exact cases"

@@ -14,9 +14,11 @@ from flint import arb
 from pq import HalfCauchy
 from pq.bounds import cor_cauchy, uniform_bound
 from proofs_checks.engine.registry import check
+from proofs_checks.tools.broken import scaled
 from proofs_checks.tools.chains import cauchy_mass
 from proofs_checks.tools.exact import Grid, Restricted, ball, gap, mechanism
 
+F = Fraction
 HALF = Fraction(1, 2)
 
 
@@ -45,20 +47,26 @@ def check_uniform_first_cell(subject: Callable[[list[float], float], float] = le
     )
 
 
-@check("text:uniform-bound", rejects=[lambda rank: True, lambda rank: rank >= -1])
-def check_uniform_bound(subject: Callable[[int], bool] = lambda rank: rank >= 1) -> str:
-    """Psi >= psi / (b - a) for the uniform prior and all data, where floor(q n) >= 1."""
+def first_counts(rank: int) -> bool:
+    """Whether the distance from a to the first record belongs to psi."""
+    return rank == 0
+
+
+@check("text:uniform-bound", rejects=[lambda rank: False, lambda rank: rank >= 1])
+def check_uniform_bound(subject: Callable[[int], bool] = first_counts) -> str:
+    """Psi >= psi / (b - a) for the uniform prior and all data: where floor(q n) >= 1 with psi of the records, at rank 0
+    if it counts the distance from a to the first; equal records included, where psi is 0."""
     draw = random.Random(2)
-    for _ in range(300):
+    for trial in range(300):
         n = draw.randrange(2, 7)
-        x = sorted(draw.sample(range(1, 60), n))
+        x = sorted(draw.choices(range(1, 60), k=n)) if trial % 5 == 0 else sorted(draw.sample(range(1, 60), n))
         least = min(b - a for a, b in itertools.pairwise(x))
         for q in (Fraction(p, 12) for p in range(1, 12)):
             k = math.floor(q * n)
             ends = [0, *x, 60]
-            if subject(k):
-                assert Fraction(ends[k + 1] - ends[k], 60) >= Fraction(least, 60), (x, q)
-    return "uniform prior: the optimal cell has mass at least psi / (b - a) whenever floor(q n) >= 1"
+            psi = min(least, x[0]) if subject(k) else least
+            assert Fraction(ends[k + 1] - ends[k], 60) >= Fraction(psi, 60), (x, q)
+    return "uniform prior: mass psi / (b - a) on the optimal cell; at rank 0 with the distance from a in psi"
 
 
 @check("cor:cauchy", "text:cauchy-mass", rejects=[lambda t: 2 * t / (1 + t**2), lambda t: t])
@@ -87,7 +95,12 @@ def paper_cauchy(*args: float, **known: int) -> float:
     return cor_cauchy(*args, version="paper", **known)
 
 
-@check("cor:cauchy", "text:cauchy-mass", code=cor_cauchy, rejects=[cor_cauchy])
+@check(
+    "cor:cauchy",
+    "text:cauchy-mass",
+    code=cor_cauchy,
+    rejects=[cor_cauchy, lambda *args, **known: 1.001 * paper_cauchy(*args, **known)],
+)
 def check_cauchy_two_records(subject: Callable[..., float] = paper_cauchy) -> str:
     """Counterexample for n = 2 and floor(q n) = 0: two far records, scale 1; the left tail has half the claimed
     mass.
@@ -106,6 +119,36 @@ def check_cauchy_two_records(subject: Callable[..., float] = paper_cauchy) -> st
     )
 
 
+@check(
+    "cor:cauchy",
+    "text:cauchy-mass",
+    code=cor_cauchy,
+    rejects=[
+        paper_cauchy,
+        lambda *args, **known: cor_cauchy(*args, **known) - 0.01 * 2 / args[3],
+        lambda *args, **known: cor_cauchy(*args, **known) + 0.01 * 2 / args[3],
+        scaled(cor_cauchy, 0.99),
+        scaled(cor_cauchy, 1.01),
+    ],
+)
+def check_cauchy_few(subject: Callable[..., float] = cor_cauchy) -> str:
+    """The corrected bound where the optimal cell is the left tail, n = 1 and n = 2 at rank 0: half of the claimed mass,
+    and arctan((b - a)/(2R))/pi, are below the tail's (balls), nearly reached by records at -R, and in the formula."""
+    for radius, width in ((F(1000), F(2)), (F(1), F(2)), (F(3), F(100))):
+        for place in (radius * F(99, 100), radius * (1 - F(1, 10**9))):  # records at -place and place
+            tail = ball(HALF) - ball(2 * place / width).atan() / arb.pi()
+            claimed = 2 * ball(width * 2 * place) / arb.pi() / (ball(width) ** 2 + 4 * ball(radius) ** 2)
+            alone = ball(width / (2 * radius)).atan() / arb.pi()
+            assert tail > claimed / 2 and tail > alone, (radius, width, place)
+            assert radius < 1000 or place < radius * F(999, 1000) or tail < claimed / 2 * arb("1.001")
+            epsilon, beta = 0.5, 0.1
+            for n, mass in ((2, claimed / 2), (1, alone)):
+                wanted = 2 / epsilon * float((1 / (ball(F(1, 10)) * mass)).log())
+                found = subject(float(radius), float(width), float(2 * place), epsilon, beta, n=n, rank=0)
+                assert math.isclose(found, wanted, rel_tol=1e-9), (n, found, wanted)
+    return "cor:cauchy at n = 2, rank 0: (2/eps) log 2 more, and no less; at n = 1 the tail's own mass (balls)"
+
+
 @check("text:log-pi", rejects=[lambda: math.log(2), lambda: 2 * math.log(math.pi)])
 def check_log_pi(subject: Callable[[], float] = lambda: math.log(math.pi)) -> str:
     """With R = (b - a) / 2 the Cauchy bound is the uniform one plus 2 / epsilon log pi."""
@@ -122,11 +165,15 @@ def check_log_pi(subject: Callable[[], float] = lambda: math.log(math.pi)) -> st
     "text:uniform-wrong-interval", rejects=[lambda n, excess: excess, lambda n, excess: n / 2 - 1, lambda n, excess: n]
 )
 def check_uniform_wrong_interval(subject: Callable[[int, float], float] = lambda n, excess: n / 2) -> str:
-    """The uniform prior on a wrong interval errs by ranks, not by R: data just outside give gap floor(q n) for sure."""
+    """The uniform prior on a wrong interval errs by ranks, not by R: data just outside give gap floor(q n), or on the
+    other side n - floor(q n), for sure."""
     for n, excess in itertools.product((10, 1000), (1e-9, 1.0)):
         # all records in (1, 1 + excess), prior on (0, 1): every output lies below all records
         law = mechanism(Restricted(Grid(n), -math.inf, math.inf), HALF, {HALF: Fraction(1)}, HALF)
         assert all(float(gap(Grid(n), HALF, o)) == subject(n, excess) for o in law)
+        for q in (Fraction(1, 10), Fraction(9, 10)):  # all data below (0, 1), every output above all records
+            other = mechanism(Restricted(Grid(n), -math.inf, math.inf), q, {n + HALF: Fraction(1)}, HALF)
+            assert all(gap(Grid(n), q, o) == n - math.floor(q * n) for o in other)
     return (
         "uniform prior on (0, 1), all data in (1, 1 + 1e-9): the gap is floor(q n) with certainty, however "
         "small R - (b - a) / 2"

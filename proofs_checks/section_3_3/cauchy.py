@@ -10,8 +10,9 @@ from fractions import Fraction
 
 from flint import arb
 
-from pq.bounds import cor_multi_cauchy
+from pq.bounds import binary_depth, cor_multi_cauchy, lem_empirical_quantiles
 from proofs_checks.engine.registry import check
+from proofs_checks.tools.broken import scaled
 from proofs_checks.tools.chains import cauchy_mass
 from proofs_checks.tools.exact import ball
 
@@ -23,7 +24,11 @@ def paper_multi_cauchy(*args: float) -> float:
     return cor_multi_cauchy(*args, version="paper")  # type: ignore[arg-type, misc]
 
 
-@check("cor:multi-cauchy", code=cor_multi_cauchy, rejects=[cor_multi_cauchy])
+@check(
+    "cor:multi-cauchy",
+    code=cor_multi_cauchy,
+    rejects=[cor_multi_cauchy, lambda *a: paper_multi_cauchy(*a) + 1, lambda *a: 1.2 * paper_multi_cauchy(*a)],
+)
 def check_multi_cauchy_printed(subject: Callable[..., float] = paper_multi_cauchy) -> str:
     """Counterexample: x = (-1, 0, 1), quantiles 1/4, 1/2, 2/3, standard Cauchy priors, epsilon = 40, beta = 1/4."""
     z = (-arb(10)).exp()  # each level runs at 20
@@ -71,14 +76,24 @@ def check_multi_cauchy_cells(subject: Callable[[arb], arb] = lambda z: z) -> str
     )
 
 
-@check("cor:multi-cauchy", code=cor_multi_cauchy, rejects=[paper_multi_cauchy])
+@check(
+    "cor:multi-cauchy",
+    code=cor_multi_cauchy,
+    rejects=[
+        paper_multi_cauchy,
+        scaled(cor_multi_cauchy, 0.99),
+        scaled(cor_multi_cauchy, 1.01),
+        lambda *a: cor_multi_cauchy(*a) - binary_depth(a[4]),
+        lambda *a: cor_multi_cauchy(*a) + binary_depth(a[4]),
+    ],
+)
 def check_multi_cauchy(subject: Callable[..., float] = cor_multi_cauchy) -> str:
-    """The corrected bound is at least the printed one, and at least one rank wherever the instance above errs by
-    one.
-    """
-    for epsilon in (1.0, 40.0, 4000.0):
-        assert subject(1.01, 2.0, 1.0, epsilon, 3, 0.25) >= max(
-            1.0, paper_multi_cauchy(1.01, 2.0, 1.0, epsilon, 3, 0.25)
-        )
-    assert 0 < subject(1.0, 2.0, 0.1, 1.0, 1, 0.5) < math.inf
-    return "cor:multi-cauchy, corrected: covers m = 1, rounding and leftmost cells"
+    """The corrected bound is lem:empirical-quantiles for nodes with exp(-epsilon_i / 2) times the claimed mass: a rank
+    a level for leftmost cells, 2(d - 1) for rounding; so at least one rank wherever the instance above errs by one."""
+    for epsilon, m in itertools.product((1.0, 40.0, 4000.0), (1, 2, 3, 7, 8, 100)):
+        depth = next(d for d in range(1, 60) if 2**d > m)
+        mass = float((2 * 2 * ball(Fraction(1, 3)) / arb.pi() / (4 + 4 * ball(Fraction(101, 100)) ** 2)).log())
+        wanted = lem_empirical_quantiles(mass - epsilon / depth / 2, epsilon, m, 0.25)  # by check_multi_cauchy_cells
+        assert math.isclose(subject(1.01, 2.0, 1 / 3, epsilon, m, 0.25), wanted, rel_tol=1e-9), (epsilon, m)
+    assert subject(1.01, 2.0, 1.0, 40.0, 3, 0.25) >= 1
+    return "cor:multi-cauchy, corrected: lem:empirical-quantiles at the Psi^ that the balls prove, m = 1 too"

@@ -36,7 +36,12 @@ QUARTERS = (Fraction(1, 4), Fraction(1, 2), Fraction(3, 4))
 @check(
     "text:mechanisms-per-record",
     "alg:quantiles",
-    rejects=[lambda m, arity: kary_depth(m - 1, arity) if m > 1 else 1, lambda m, arity: m.bit_length()],
+    code=kary_depth,
+    rejects=[
+        lambda m, arity: kary_depth(m - 1, arity) if m > 1 else 1,
+        lambda m, arity: m.bit_length(),
+        lambda m, arity: kary_depth(m, arity) + 1,
+    ],
 )
 def check_depth(subject: Callable[[int, int], int] = kary_depth) -> str:
     """Algorithm 1 builds ceil(log_K(m + 1)) levels: its largest child has floor(m / K) indices."""

@@ -7,7 +7,18 @@ from collections.abc import Callable
 
 from flint import arb
 
-from pq.bounds import c_p, cor_cauchy, dyadic_conditional, kary_depth, lem_empirical_quantiles, thm_binary, thm_kary
+from pq.bounds import (
+    binary_weighted,
+    c_p,
+    cor_cauchy,
+    dyadic_conditional,
+    fibonacci,
+    kary_depth,
+    kary_weighted,
+    lem_empirical_quantiles,
+    thm_binary,
+    thm_kary,
+)
 from pq.bounds import uniform_bound as uniform
 from proofs_checks.engine.registry import check
 from proofs_checks.section_3_3.binary import golden
@@ -69,6 +80,36 @@ def check_kary_formula(subject: Callable[..., float] = thm_kary) -> str:
         printed = leading(thm_kary, m, version=PAPER)
         assert math.isclose(printed, float(printed_kary(m, 2)), rel_tol=1e-9), m
     return "pq's thm:kary has the constants of the recurrence and of the printed display, three powers, m to 10^6"
+
+
+@check(
+    "ours:binary-shares",
+    "ours:kary-shares",
+    code=(binary_weighted, kary_weighted),
+    rejects=[
+        *((scaled(binary_weighted, factor), kary_weighted) for factor in (0.99, 1.01)),
+        *((binary_weighted, scaled(kary_weighted, factor)) for factor in (0.99, 1.01)),
+        (lambda *a, **k: binary_weighted(*a, rounded=False), kary_weighted),
+        (thm_binary, kary_weighted),
+    ],
+)
+def check_weighted_formula(
+    subject: tuple[Callable[..., float], Callable[..., float]] = (binary_weighted, kary_weighted),
+) -> str:
+    """2 (sum sqrt F_j)^2, and 2 (K - 1) (sum 2^(j/2))^2, level by level in balls; the ranks of equal budgets."""
+    for k in range(1, 40):
+        m = 2**k - 1
+        total = sum((arb(fibonacci(j)).sqrt() for j in range(1, k + 1)), arb(0))
+        assert math.isclose(leading(subject[0], m, rounded=False), float(2 * total**2), rel_tol=1e-9), m
+        ranks = [
+            bound(-1.0, 1.0, m, 0.5) - bound(-1.0, 1.0, m, 0.5, rounded=False) for bound in (subject[0], thm_binary)
+        ]
+        assert math.isclose(*ranks, rel_tol=1e-6, abs_tol=1e-6), m
+    for m, arity in ((1, 2), (8, 3), (100, 6), (83_521, 17)):
+        total = sum((arb(2).sqrt() ** j for j in range(kary_depth(m, arity))), arb(0))
+        wanted = float(2 * (arity - 1) * total**2)
+        assert math.isclose(leading(subject[1], m, arity=arity, rounded=False), wanted, rel_tol=1e-9), m
+    return "pq's bounds for budgets by level: (sum sqrt F_j)^2 and (K - 1) (sum 2^(j/2))^2 twice over, k < 40"
 
 
 @check(

@@ -123,7 +123,9 @@ def _paper_kary_twice(m: int, arity: int) -> arb:
     return corrected_kary(m, arity) * (arity - 1)
 
 
-@check("thm:kary-main", "thm:kary", "alg:quantiles", rejects=[_paper_kary_twice])
+@check(
+    "thm:kary-main", "thm:kary", "alg:quantiles", rejects=[_paper_kary_twice, lambda m, arity: 1.6 * printed_kary(m, 2)]
+)
 def check_kary_twice(subject: Callable[[int, int], arb] = printed_kary) -> str:
     """Counterexample to thm:kary with Algorithm 1 as printed, which divides the budgets once more: m = 25, K = 5."""
     m, arity, beta = 25, 5, HALF
@@ -180,7 +182,11 @@ def _with_ranks(epsilon: arb, spread: arb) -> arb:
     return 2 * printed_kary(7, 2) / epsilon * spread + 4
 
 
-@check("thm:kary-main", "thm:kary", rejects=[_with_ranks])
+@check(
+    "thm:kary-main",
+    "thm:kary",
+    rejects=[_with_ranks, lambda epsilon, spread: 2 * printed_kary(7, 2) / epsilon * spread + 1],
+)
 def check_kary_twice_rounding(
     subject: Callable[[arb, arb], arb] = lambda epsilon, spread: 2 * printed_kary(7, 2) / epsilon * spread,
 ) -> str:

@@ -179,7 +179,7 @@ def check_root_error(subject: Callable[[int, int, float], int] = edge_error) -> 
     return "the root's edges have gap 0 for the quantiles 0 and 1, so its offset is 0"
 
 
-@check("alg:quantiles", rejects=[lambda own, listed: listed[0]])
+@check("alg:quantiles", rejects=[lambda own, listed: listed[0], lambda own, listed: sum(listed) // 2])
 def check_recursion_edges(subject: Callable[[Sequence[int], Sequence[int]], int] = lambda own, listed: own[0]) -> str:
     """The edges of Algorithm 1's recursion are the node's own sorted outputs o_{i_j}; the printed o_j are entries of
     the list that is being put together, in which those of earlier branches stand first."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable
 from fractions import Fraction
+from typing import Any
 
 import z3
 
@@ -110,11 +111,18 @@ def check_replaced_record(subject: Fraction = Fraction(3, 2)) -> str:
 
 @check(
     "ours:replaced-record",
-    rejects=[lambda root: F(3, 2), lambda root: F(99, 100) * (2 - root), lambda root: F(101, 100) * (2 - root)],
+    rejects=[
+        lambda root: z3.RealVal("3/2") if z3.is_expr(root) else F(3, 2),
+        lambda root: (2 - root) * 99 / 100,
+        lambda root: (2 - root) * 101 / 100,
+    ],
 )
-def check_replaced_shares(subject: Callable[[Fraction], Fraction] = lambda root: 2 - root) -> str:
+def check_replaced_shares(subject: Callable[[Any], Any] = lambda root: 2 - root) -> str:
     """Unequal budgets: a replaced record costs the root's share once and all the others twice, 2 - share of the root:
-    6/5 for p = 2 and d = 2, where the root has 4/5."""
+    6/5 for p = 2 and d = 2, where the root has 4/5. Two paths of at most epsilon that share the root cost no more."""
+    head, a, b = z3.Reals("head a b")
+    budgets = z3.And(head >= 0, a >= 0, b >= 0, head + a <= 1, head + b <= 1)
+    prove(z3.Implies(budgets, head + a + b <= subject(head)), "the root and both branches")
     for root, leaf in ((1, 1), (4, 1), (1, 3), (2, 1)):
         z = F(1, 10)
         ratio = log_ball(replaced_loss((leaf, root, leaf), z)) / (-2 * (root + leaf) * log_ball(z))

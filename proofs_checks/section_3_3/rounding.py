@@ -21,7 +21,14 @@ F = Fraction
 HALF = Fraction(1, 2)
 
 
-@check("text:aq-bound", "eq:empirical-probability", "lem:error", "lem:empirical", code=lem_error, rejects=[lem_error])
+@check(
+    "text:aq-bound",
+    "eq:empirical-probability",
+    "lem:error",
+    "lem:empirical",
+    code=lem_error,
+    rejects=[lem_error, lambda: F(1)],
+)
 def check_error_as_printed(subject: Callable[[], Fraction] = lambda: lem_error(version="paper")) -> str:
     """Counterexample to both items: three records, edges with no error, and the node's target one rank off."""
     data = Grid(3)
@@ -228,7 +235,11 @@ def printed_signs(a: int, b: int, ranks: tuple[int, int, int], relative: Fractio
     return a - math.floor(relative * (b + a)) - math.floor(relative * (ranks[2] - ranks[0])) - ranks[0]
 
 
-@check("step:error-second-display", code=lem_error, rejects=[printed_signs])
+@check(
+    "step:error-second-display",
+    code=lem_error,
+    rejects=[printed_signs, *(lambda *case, by=by: right_signs(*case) + by for by in (-2, 2))],
+)
 def check_second_display(subject: Callable[[int, int, tuple[int, int, int], Fraction], int] = right_signs) -> str:
     """|A + floor(q~ (B - A)) - floor(q n)| <= gamma^ + c in the second display of lem:error; its printed signs fail."""
     quantiles = sorted({F(i, d) for d in (2, 4, 8) for i in range(1, d)})

@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable
 from fractions import Fraction
 from functools import partial
+from typing import Any
 
 from pq.bounds import binary_rounding, cor_multiple, dyadic_rounding, fibonacci, lem_error, thm_binary
 from proofs_checks.engine.registry import check
@@ -143,9 +144,9 @@ def check_two_ranks(subject: int | None = None) -> str:
     "cor:cauchy-robust",
     code=cor_multiple,
     rejects=[
-        lambda *a: (cor_multiple(*a)[0], cor_multiple(*a)[1] - binary_rounding(3)),
-        lambda *a: (cor_multiple(*a)[0], cor_multiple(*a)[1] - binary_rounding(3) + 1),
-        lambda *a: (cor_multiple(*a)[0] - dyadic_rounding(3), cor_multiple(*a)[1]),
+        lambda *a: _moved(a, 0.0, -binary_rounding(3)),
+        lambda *a: _moved(a, 0.0, 1 - binary_rounding(3)),
+        lambda *a: _moved(a, -dyadic_rounding(3), 0.0),
         lambda *a: cor_multiple(*a, version="paper"),
     ],
 )
@@ -160,6 +161,49 @@ def check_multiple_rounding(subject: Callable[..., tuple[float, float]] = cor_mu
         assert failure > HALF, (low, float(failure))
         assert (consistent if low else min(robust, consistent)) >= ranks, (robust, consistent)
     return "cor:multiple: two ranks of rounding are lost at m = 7 although the prediction is perfect, one robustly"
+
+
+def _moved(arguments: tuple[Any, ...], robust: float, consistent: float) -> tuple[float, float]:
+    """Both guarantees of cor:multiple with ranks added."""
+    found = cor_multiple(*arguments)
+    return found[0] + robust, found[1] + consistent
+
+
+def _parts_of(*arguments: Any, leading: float, ranks: float, side: int) -> tuple[float, float]:
+    """The leading term of one guarantee times a number, and its ranks changed by as many."""
+    found, levels = list(cor_multiple(*arguments)), arguments[4].bit_length()
+    own = (dyadic_rounding(levels), float(binary_rounding(levels)))[side]
+    found[side] = leading * (found[side] - own) + own + ranks
+    return found[0], found[1]
+
+
+@check(
+    "cor:multiple",
+    "cor:cauchy-robust",
+    code=cor_multiple,
+    rejects=[
+        *(partial(_parts_of, leading=factor, ranks=0.0, side=side) for factor in (0.5, 0.99, 1.01) for side in (0, 1)),
+        partial(_parts_of, leading=1.0, ranks=1.0, side=0),
+        partial(_parts_of, leading=1.0, ranks=-1.0, side=1),
+        lambda *a: cor_multiple(*a, version="paper"),
+    ],
+)
+def check_multiple_formula(subject: Callable[..., tuple[float, float]] = cor_multiple) -> str:
+    """Both guarantees term by term, m = 1 to 127: linearity leaves the weight of the trusted prior, or of the perfect
+    one, in the logarithm; d^2 and the restricted tree's ranks, d (F_{d+2} - 1) and the edge tree's, node by node."""
+    radius, width, psi, epsilon, beta, weight = 1.01, 2.0, 0.05, 0.7, 0.1, 0.2
+    mass = 2 * width * psi / math.pi / (width**2 + 4 * radius**2)
+    for levels in range(1, 8):
+        m = 2**levels - 1
+        robust, consistent = subject(radius, width, psi, epsilon, m, beta, weight)
+        wanted = 2 / epsilon * levels**2 * math.log(m / (beta * weight * mass)) + float(tree_rounding(levels, 1))
+        assert math.isclose(robust, wanted, rel_tol=1e-9), (m, "robust")
+        constant = levels * (fibonacci(levels + 2) - 1)
+        wanted = 2 / epsilon * constant * math.log(m / (beta * (1 - weight))) + float(tree_rounding(levels, 2))
+        assert math.isclose(consistent, wanted, rel_tol=1e-9), (m, "consistent")
+    return (
+        "cor:multiple: d^2 and R_d on the trusted prior, d (F_(d+2) - 1) and F_(d+2) - 2 on the perfect one, m to 127"
+    )
 
 
 def _mixed(index: int, low: bool) -> Prior:
@@ -185,13 +229,22 @@ def _chance(data: Grid, algorithm: Algorithm, ranks: int) -> Fraction:
     return probability(algorithm.law(data), lambda outputs: max(algorithm.gaps(data, outputs)) >= ranks)
 
 
-@check("lem:error", "ours:edge-slack", rejects=[lambda relative, ties: 0, lambda relative, ties: relative * ties])
+@check(
+    "lem:error",
+    "ours:edge-slack",
+    rejects=[
+        lambda relative, ties: 0,
+        lambda relative, ties: relative * ties,
+        lambda relative, ties: F(99, 100) * (1 - relative) * ties,
+        lambda relative, ties: F(101, 100) * (1 - relative) * ties,
+    ],
+)
 def check_tied_edge(
     subject: Callable[[Fraction, int], Fraction] = lambda relative, ties: (1 - relative) * ties,
 ) -> str:
     """A lower edge that equals t records throws them all out of the node, so the node's target moves by t, and its
     gap counts none of them: (1 - q~) t ranks beyond the edges' errors, attained."""
-    for ties, relative in itertools.product((1, 2, 5), (F(1, 4), HALF, F(3, 4))):
+    for ties, relative in itertools.product((1, 2, 5, 1000), (F(1, 4), HALF, F(3, 4))):
         inside = 4 * 12
         data = Points((F(1),) * ties + tuple(F(2 + i) for i in range(inside)))
         view = Restricted(data, F(1), INFINITY)

@@ -5,16 +5,18 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
 from flint import arb
 
-from pq.bounds import thm_binary
+from pq.bounds import lem_empirical_quantiles, thm_binary
 from pq.core.plan import kary_arity, plan
 from pq.core.sensitivity import sensitivity
 from proofs_checks.engine.registry import check
 from proofs_checks.tools.exact import Algorithm, Grid, Prior, gap, log_ball, probability, psi
+from proofs_checks.tools.trees import inverse_psis
 
 F = Fraction
 HALF = F(1, 2)
@@ -53,9 +55,10 @@ def check_tree_sensitivity(subject: Callable[[str, str], tuple[Fraction, Fractio
     return "uniform trees: sensitivity 1/2 with sharp calibration, 1 under replace; floors 1, and 2 below the root"
 
 
-@check("ours:sharp-tree", code=thm_binary, rejects=[8, 4])
+@check("ours:sharp-tree", code=(thm_binary, lem_empirical_quantiles), rejects=[8, 4])
 def check_half_bound(subject: int = 2) -> str:
-    """Half of thm:binary's bound, without ranks of rounding, for the distance to q n: exact laws of sharp trees."""
+    """Half of the bounds of thm:binary and of lem:empirical-quantiles, with the Psi^ of each run, without ranks of
+    rounding, for the distance to q n: exact laws of sharp trees."""
     worst = F(0)
     for levels, z, beta in itertools.product((1, 2), (HALF, F(1, 9)), (HALF, F(1, 10))):
         m, data = 2**levels - 1, Grid(8)
@@ -72,9 +75,18 @@ def check_half_bound(subject: int = 2) -> str:
             return max(gap(data, q, o, rounded=False) for q, o in zip(levels, outputs, strict=True)) > bound
 
         failed = probability(algorithm.law(data), far)
-        assert failed <= beta, (levels, z, float(failed))
-        worst = max(worst, failed / beta)
-    return f"sharp uniform trees: half of thm:binary without rounding, exact failure at most {float(worst):.3f} of beta"
+        restricted, beyond = replace(algorithm, adaptation="conditional"), F(0)
+        for outputs, p in restricted.law(data).items():
+            inner = sum(inverse_psis(data, restricted, outputs))
+            limit = lem_empirical_quantiles(
+                -float(log_ball(inner / m)), subject * epsilon, m, float(beta), rounded=False
+            )
+            beyond += p if far(outputs, limit * (1 + 1e-9)) else 0
+        assert max(failed, beyond) <= beta, (levels, z, float(failed), float(beyond))
+        worst = max(worst, failed / beta, beyond / beta)
+    return (
+        f"sharp uniform trees: half of both bounds without rounding, exact failure at most {float(worst):.3f} of beta"
+    )
 
 
 def in_balls(m: int) -> int:

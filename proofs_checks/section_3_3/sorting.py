@@ -76,7 +76,9 @@ def case_three(t0: z3.ArithRef, t1: z3.ArithRef, c0: z3.ArithRef, c1: z3.ArithRe
     return t1 - c1
 
 
-@check("step:shuffle-case-three", code=case_three, rejects=[lambda t0, t1, c0, c1: c1 - t1])
+@check(
+    "step:shuffle-case-three", code=case_three, rejects=[lambda t0, t1, c0, c1: c1 - t1, lambda t0, t1, c0, c1: t0 - c1]
+)
 def check_shuffle_steps(subject: Callable[..., z3.ArithRef] = case_three) -> str:
     """The four cases of the proof; the printed sign of case three is reversed."""
     t0, t1, c0, c1 = z3.Ints("t0 t1 c0 c1")

@@ -10,6 +10,7 @@ from fractions import Fraction
 
 from pq.bounds import lem_empirical_quantiles, thm_binary
 from proofs_checks.engine.registry import check
+from proofs_checks.tools.broken import scaled
 from proofs_checks.tools.exact import Algorithm, Points, Prior, log_ball
 from proofs_checks.tools.trees import inverse_psis
 
@@ -31,8 +32,8 @@ Bound = Callable[..., float]
     "text:repetitions",
     code=thm_binary,
     rejects=[
-        (lambda *named: thm_binary(*named) / 100, lem_empirical_quantiles),
-        (thm_binary, lambda *named: lem_empirical_quantiles(*named) / 100),
+        (scaled(thm_binary, 0.5), lem_empirical_quantiles),
+        (thm_binary, scaled(lem_empirical_quantiles, 0.3)),
     ],
 )
 def check_ties_many(subject: tuple[Bound, Bound] = (thm_binary, lem_empirical_quantiles)) -> str:

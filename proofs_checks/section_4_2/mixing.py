@@ -109,6 +109,12 @@ def check_consistency_total_mass(subject: Callable[[Fraction], float] = lambda t
     """Counterexample to cor:quantile for a prediction that is no probability measure: mass 2 on the wrong cell has U
     = 0.
     """
+    mixed = mix(
+        {HALF: F(1, 10)}, {1 + HALF: F(1)}, HALF
+    )  # a prediction of mass 1/10, all of it right, and a wrong prior
+    law = mechanism(Restricted(Grid(1), -math.inf, math.inf), HALF, mixed, F(1, 10))
+    claimed = cor_quantile(0.0, 2 * math.log(10), 0.25, 0.5)[1] + subject(F(10)) / math.log(10)
+    assert law[1 + HALF] == HALF and claimed < 1, "the price of robustness survives a prediction of little mass"
     z, beta, total = HALF, 0.6, Fraction(2)
     wrong = {1 + HALF: total}
     assert psi(Grid(1), HALF, wrong, z) == 1

@@ -89,7 +89,7 @@ def check_stability(subject: float = 1.0) -> str:
     return "mirror-descent regret and |theta~ - theta| <= eta |b|_* in 400 random cases; the latter is attained"
 
 
-@check("thm:dpftrl/euclidean-factor", "text:improved-rates", code=bounds.thm_dpftrl, rejects=[0.5, 0.0, 0.27, 0.23])
+@check("thm:dpftrl/euclidean-factor", "text:improved-rates", code=bounds.thm_dpftrl, rejects=[0.5, 0.0, 0.2525, 0.2475])
 def check_euclidean_comparison(subject: float = 0.25) -> str:
     """Entropic against Euclidean DP-FTRL in the noisy regime: a factor d^(1/4) is saved, up to logarithms."""
 
@@ -102,7 +102,12 @@ def check_euclidean_comparison(subject: float = 0.25) -> str:
 
     powers = [math.log(saved(d * d) / saved(d)) / math.log(d) for d in (1e10, 1e20, 1e40, 1e80, 1e140)]
     assert all(one < two for one, two in pairwise(powers)), powers
-    assert abs(powers[-1] - subject) < 0.01, powers
+    # (d^(1/4) / (log d)^(3/4)) up to a constant: squaring d doubles its logarithm
+    powers = [
+        power + 0.75 * math.log(2) / math.log(d)
+        for power, d in zip(powers, (1e10, 1e20, 1e40, 1e80, 1e140), strict=True)
+    ]
+    assert abs(powers[-1] - subject) < 1e-4, powers
     # In m the printed entropic bound has m where the Euclidean one has sqrt(m) m^(1/4): it wins only for d > m.
     return (
         "the entropic regulariser saves d^(1/4); as printed it costs m for m^(3/4), a gain only for d > m (ours always)"
@@ -125,7 +130,9 @@ def check_euclidean_case(subject: tuple[int | Fraction, int | Fraction] = (1, 2)
     return "Euclidean DP-FTRL: C = 1 and Delta_2 <= 2L, both least (z3, in the plane of two vectors)"
 
 
-@check("thm:dpftrl/regret", "step:dpftrl-stability", rejects=[lambda modulus: 1])
+@check(
+    "thm:dpftrl/regret", "step:dpftrl-stability", rejects=[lambda modulus: 1, lambda modulus: 1 / math.sqrt(modulus)]
+)
 def check_modulus(subject: Callable[[F], F] = lambda modulus: 1 / modulus) -> str:
     """thm:dpftrl for a regulariser that is alpha-strongly convex: eta L^2 T/alpha; random signs force E|S_T|."""
     steps = 10**4

@@ -14,7 +14,7 @@ from pq.learners import DPFTRL, EntropicMirror, SquareRootAggregator
 from proofs_checks.engine.registry import check
 from proofs_checks.section_4_3.regret import floored
 from proofs_checks.tools.broken import scaled
-from proofs_checks.tools.gaussian import exact_delta
+from proofs_checks.tools.gaussian import corrected_multiplier, exact_delta
 
 
 def _make(**changed: Any) -> Callable[..., DPFTRL]:
@@ -102,7 +102,7 @@ def check_square_root_in_package(subject: Callable[..., Any] = SquareRootAggrega
     code=(dpftrl_noise, gaussian_delta),
     rejects=[
         (lambda *a: dpftrl_noise(*a, version="paper"), gaussian_delta),
-        (lambda *a: scaled(dpftrl_noise, 0.7)(*a), gaussian_delta),
+        *((scaled(dpftrl_noise, factor), gaussian_delta) for factor in (0.7, 0.99, 1.01)),
         (dpftrl_noise, lambda epsilon, multiplier: 1.001 * gaussian_delta(epsilon, multiplier)),
         (dpftrl_noise, lambda epsilon, multiplier: gaussian_delta(epsilon, 1.001 * multiplier)),
     ],
@@ -116,6 +116,8 @@ def check_noise_in_package(
         for steps, epsilon, delta in ((2, 0.1, 1e-6), (4, 1.0, 1e-3), (100, 10.0, 1e-6), (1000, 50.0, 1e-9)):
             multiplier = noise(steps, epsilon, delta)
             nodes = steps.bit_length()  # a gradient is in so many nodes, each with its own noise
+            wanted = float(corrected_multiplier(epsilon, delta) * mpmath.sqrt(nodes))
+            assert math.isclose(multiplier, wanted, rel_tol=1e-9), "sigma of ours:dpftrl-noise"
             assert exact_delta(epsilon, multiplier / math.sqrt(nodes)) <= delta, (steps, epsilon, delta)
         for epsilon, multiplier in ((0.5, 1.0), (1.0, 0.7), (3.0, 1.5), (0.1, 8.0)):
             exact = float(exact_delta(epsilon, multiplier))

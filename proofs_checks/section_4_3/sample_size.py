@@ -51,7 +51,7 @@ def without_ends(data: Sequence[F]) -> F:
     return min(b - a for a, b in pairwise(data))
 
 
-@check("cor:quantile-regret/loss-range", rejects=[without_ends])
+@check("cor:quantile-regret/loss-range", rejects=[without_ends, lambda data: F(101, 100) * with_ends(data)])
 def check_loss_range_least(subject: Callable[[Sequence[F]], F] = with_ends) -> str:
     """Psi >= lambda psi/(b - a) on lambda-robust priors, if psi counts the distances from the ends."""
     z, least = F(1, 10**6), 1.0

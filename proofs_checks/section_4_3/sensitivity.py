@@ -69,7 +69,7 @@ def _sedrakyan(score: Any, weight: Any, floor: Any) -> tuple[Fraction, Fraction]
     return sum(score) / inner**2, 1 / sum(s * w * w for s, w in zip(score, weight, strict=True))
 
 
-@check("lem:lipschitz/sedrakyan", rejects=[_sedrakyan])
+@check("lem:lipschitz/sedrakyan", rejects=[_sedrakyan, lambda *case: _repaired(*case)[::-1]])
 def check_sedrakyan(subject: Callable[[Sequence[F], Sequence[F], F], tuple[F, F]] = _repaired) -> str:
     """Sedrakyan's inequality bounds sum_j s_j/<s,W>^2 from below: the printed step is reversed, a direct one true."""
     for score, weight in (((F(1), F(1)), (F(3, 4), F(1, 4))), ((F(1), F(2), F(3)), (F(1, 2), F(1, 3), F(1, 6)))):

@@ -9,6 +9,7 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import Any
 
+import sympy
 from flint import arb
 
 from pq import bounds
@@ -23,7 +24,11 @@ F = Fraction
     "cor:quantile-regret",
     "cor:quantile-regret/settings",
     code=bounds.cor_quantile_regret,
-    rejects=[printed(bounds.cor_quantile_regret)],
+    rejects=[
+        printed(bounds.cor_quantile_regret),
+        lambda *a, **k: bounds.cor_quantile_regret(*a, **k)._replace(robustness=0.25),
+        lambda *a, **k: bounds.cor_quantile_regret(*a, **k)._replace(cells=4),
+    ],
 )
 def check_settings(subject: Callable[..., Any] = bounds.cor_quantile_regret) -> str:
     """The settings give the claimed powers of T and of the noise factor X, for all four classes, as X and T grow."""
@@ -57,6 +62,85 @@ def check_settings(subject: Callable[..., Any] = bounds.cor_quantile_regret) -> 
     return (
         f"settings: items 1, 3 right; items 2, 4 need sqrt(T/X) in d: with sqrt(TX) {share:.0f}x the claim at X = 1e6"
     )
+
+
+Powers = Callable[[str], tuple[sympy.Expr, sympy.Expr]]
+M, D, V, X, T, LAM = sympy.symbols("m d V X T lambda", positive=True)  # V stands for V (b - a)^3/psi
+CLAIMED = {  # the printed regrets of the four items
+    "robust-discrete": D * M / LAM * sympy.sqrt(X * T),
+    "robust-lipschitz": M / LAM * sympy.sqrt(V) * X ** sympy.Rational(1, 4) * T ** sympy.Rational(3, 4),
+    "discrete": sympy.sqrt(D * M) * X ** sympy.Rational(1, 4) * T ** sympy.Rational(3, 4),
+    "lipschitz": sympy.sqrt(M) * (V * sympy.sqrt(X)) ** sympy.Rational(1, 4) * T ** sympy.Rational(7, 8),
+}
+
+
+def right_settings(case: str) -> tuple[sympy.Expr, sympy.Expr]:
+    """Cells and floor of each item: the printed ones, but for sqrt(T/X) in the place of sqrt(XT)."""
+    cells = sympy.sqrt(V * sympy.sqrt(T / X)) if case.endswith("lipschitz") else D
+    floors = {
+        "discrete": sympy.sqrt(M * D) * (X / T) ** sympy.Rational(1, 4),
+        "lipschitz": sympy.sqrt(M) * V ** sympy.Rational(1, 4) * (X / T) ** sympy.Rational(1, 8),
+    }
+    return cells, floors.get(case, LAM)
+
+
+def _other_cells(case: str) -> tuple[sympy.Expr, sympy.Expr]:
+    cells, floor = right_settings(case)
+    return (sympy.sqrt(V * sympy.sqrt(T * X)) if case.endswith("lipschitz") else cells), floor
+
+
+@check(
+    "cor:quantile-regret",
+    "cor:quantile-regret/settings",
+    rejects=[
+        _other_cells,
+        lambda case: (right_settings(case)[0], right_settings(case)[1] / sympy.sqrt(M)),
+        lambda case: (right_settings(case)[0], right_settings(case)[1] * V),
+        lambda case: (right_settings(case)[0] * M, right_settings(case)[1]),
+    ],
+)
+def check_settings_balance(subject: Powers = right_settings) -> str:
+    """All four items in m, d, V (b - a)^3/psi, lambda, X, T at once: the terms of the printed regret, m V T/(gamma d)
+    and m d sqrt(XT)/gamma, and gamma T where the class is not robust, are each the claim itself, so that no
+    other d and gamma do better than by a constant (sympy)."""
+    for case, claim in CLAIMED.items():
+        cells, floor = subject(case)
+        terms = [M * cells / floor * sympy.sqrt(X * T)]
+        terms += [M * V * T / (floor * cells)] if case.endswith("lipschitz") else []
+        terms += [] if case.startswith("robust") else [floor * T]
+        assert all(sympy.simplify(term / claim) == 1 for term in terms), (case, terms)
+    return "settings of d and gamma: every term of the regret is the claim itself, for all m, d, V, X, T (sympy)"
+
+
+@check(
+    "cor:quantile-regret",
+    code=bounds.cor_quantile_regret,
+    rejects=[
+        printed(bounds.cor_quantile_regret),
+        lambda *a, **k: _rate_times(0.99, *a, **k),
+        lambda *a, **k: _rate_times(1.01, *a, **k),
+        lambda *a, **k: bounds.cor_quantile_regret(*a, **{**k, "quantiles": 1}),
+        lambda *a, **k: bounds.cor_quantile_regret(*a, **{**k, "width": 1.0}),
+    ],
+)
+def check_settings_in_package(subject: Callable[..., Any] = bounds.cor_quantile_regret) -> str:
+    """The package's settings and rates are those with sqrt m for m (ours:regret-in-quantiles), but for whole cells."""
+    known: dict[str, Any] = {"quantiles": 9, "noise_factor": 50.0, "cells": 7, "mixture": 0.25}
+    known |= {"lipschitz": 3.0, "width": 2.0, "separation": 0.1}
+    place = {M: 3.0, X: 50.0, T: 1e16, D: 7, LAM: 0.25, V: 3.0 * 2.0**3 / 0.1}
+    for case, claim in CLAIMED.items():
+        found, smooth = subject(case, 10**16, **known), case.endswith("lipschitz")
+        at = {**place, V: place[V] / place[M]} if smooth else place  # the discretisation has no factor m
+        cells, floor = (float(value.subs(at)) for value in right_settings(case))
+        assert found.cells == (math.ceil(cells) if smooth else 7), (case, found.cells, cells)
+        assert math.isclose(found.robustness, min(floor, 0.5), rel_tol=1e-9), (case, found.robustness, floor)
+        assert math.isclose(found.rate, float(claim.subs(at)), rel_tol=1e-9), (case, found.rate)
+    return "cor_quantile_regret: d, gamma and rate of the four classes, with sqrt m where the paper has m"
+
+
+def _rate_times(factor: float, *args: Any, **named: Any) -> Any:
+    found = bounds.cor_quantile_regret(*args, **named)
+    return found._replace(rate=factor * found.rate)
 
 
 def _no_epsilon(*args: Any, epsilon: float, **named: Any) -> bounds.QuantileRegret:
@@ -94,7 +178,7 @@ def printed_cells(steps: int, x: int) -> arb:
     return arb(x * steps).sqrt().sqrt()
 
 
-@check("cor:quantile-regret/settings", rejects=[printed_cells])
+@check("cor:quantile-regret/settings", rejects=[printed_cells, lambda steps, x: arb(steps).sqrt().sqrt()])
 def check_settings_in_balls(subject: Callable[[int, int], arb] = corrected_cells) -> str:
     """Item 2 of cor:quantile-regret: T/d + d sqrt(X T) against the claim X^(1/4) T^(3/4), as X grows."""
     shares: Mapping[int, arb] = {

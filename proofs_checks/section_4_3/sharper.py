@@ -197,6 +197,7 @@ def _integral(values: Sequence[Fraction], low: Fraction, high: Fraction) -> Frac
     code=bounds.lipschitz_cells,
     rejects=[
         lambda steps, **named: bounds.lipschitz_cells(steps, **named)._replace(cells=math.ceil(steps**0.25)),
+        *(lambda steps, by=by, **named: _rate_times(by, steps, **named) for by in (0.99, 1.01)),
         lambda steps, **named: bounds.lipschitz_cells(steps, **named)._replace(rate=steps**0.65),
         lambda steps, **named: bounds.lipschitz_cells(steps, **named)._replace(rate=steps**0.85),
     ],
@@ -214,8 +215,23 @@ def check_better_rates(subject: Callable[..., Any] = bounds.lipschitz_cells) -> 
                 for a in np.linspace(0.3, exponent / 2, 120)
                 for g in ([0.5] if mixture else np.logspace(-exponent / 3, -0.31, 60))
             )
+            smooth, learning = steps / found.cells**2, found.cells * math.sqrt(steps)
+            terms = [
+                smooth / found.robustness,
+                learning / found.robustness,
+            ]  # equal, and each the rate, but for whole cells
+            assert all(abs(term / found.rate - 1) < 2.2 / found.cells + 1e-9 for term in terms), (
+                mixture,
+                exponent,
+                terms,
+            )
             assert reached <= 4 * found.rate and reached <= 1.6 * least and least >= found.rate / 4, (mixture, exponent)
     return "Lipschitz classes at T^(2/3) (robust) and T^(5/6): settings within 1.6 of the best of all, T = 10^12..10^24"
+
+
+def _rate_times(factor: float, steps: int, **named: Any) -> Any:
+    found = bounds.lipschitz_cells(steps, **named)
+    return found._replace(rate=factor * found.rate)
 
 
 def _total(steps: int, cells: float, robustness: float, mixture: float) -> float:

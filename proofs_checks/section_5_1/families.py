@@ -13,6 +13,7 @@ import sympy
 import z3
 
 from proofs_checks.engine.registry import check
+from proofs_checks.tools.exact import log_ball
 from proofs_checks.tools.laplace import normal_mass
 from proofs_checks.tools.solver import follows
 
@@ -32,6 +33,34 @@ def _epsilon_free(theta: float) -> Any:
     if abs(theta) >= 1:
         return t - mpmath.iv.log((mpmath.iv.exp(1) - mpmath.iv.exp(-1)) / 2)
     return 1 - mpmath.iv.log(mpmath.iv.exp(1) - (mpmath.iv.exp(t) + mpmath.iv.exp(-t)) / 2)
+
+
+@check(
+    "text:epsilon-loss",
+    "ours:epsilon-loss",
+    rejects=[
+        lambda n: (F(0), F(n)),
+        lambda n: (F(1, 100), F(n, 2)),
+        lambda n: (F(0), F(99, 200) * n),
+    ],
+)
+def check_bounded_loss(subject: Callable[[int], tuple[Fraction, Fraction]] = lambda n: (F(0), F(n, 2))) -> str:
+    """0 <= U^(eps) <= eps n/2 for n records and any probability measure, both attained, and a function on the line
+    that is bounded and convex is constant: a chord that rises, or falls, rises above every bound farther on (z3)."""
+    rng = np.random.default_rng(37)
+    for n in range(1, 6):
+        seen = []
+        for trial in range(60):
+            z, rank = F(1, int(rng.integers(2, 50))), int(rng.integers(0, n)) if trial > 1 else 0
+            raw = [int(v) for v in rng.integers(0, 9, n + 1)]
+            raw = [int(k == n * trial) for k in range(n + 1)] if trial < 2 else [*raw[:-1], raw[-1] + 1]
+            inner = sum(F(v, sum(raw)) * z ** abs(k - rank) for k, v in enumerate(raw))
+            seen.append(float(-log_ball(inner) / (-2 * log_ball(z))))  # U in units of epsilon
+        assert np.allclose((min(seen), max(seen)), [float(end) for end in subject(n)], rtol=0, atol=1e-9), (n, seen)
+    x, y, t, low, high, bound, far = z3.Reals("x y t low high bound far")
+    rising = (x < y, low < high, t > 0, far * (y - x) >= high * (y - x) + t * (high - low))  # the chord, carried on
+    follows(*rising, t * (high - low) > (bound - high) * (y - x), goal=far > bound)
+    return "0 <= U^(eps) <= eps n/2 for any law and data, so convex in a location only if constant (z3)"
 
 
 @check("text:epsilon-loss", "ours:epsilon-loss", rejects=[_epsilon_free])
@@ -57,7 +86,7 @@ def _reflected(family: str, a: Any, b: Any, theta: Any, phi: Any) -> Any:
     return standardised(family, a, b, -theta, phi)
 
 
-@check("eq:censored", code=standardised, rejects=[_reflected])
+@check("eq:censored", code=standardised, rejects=[_reflected, lambda *case: standardised(*case) * case[-1]])
 def check_censored(subject: Callable[..., Any] = standardised) -> str:
     """The loss is the censored-regression likelihood of one interval, and a shift of the noise's law (v = w/sigma)."""
     densities: dict[str, Callable[[Any], Any]] = {
@@ -177,8 +206,8 @@ def check_original_parametrisation(subject: Callable[[Any], Any] = laplace_loss_
     return f"Laplace on (-1,1] in (location, scale): {above}; Hessian determinant -1/sigma^4 outside"
 
 
-@check("text:laplace-tails", rejects=[0.5, 2.0])
-def check_tails(subject: float = 1.0) -> str:
+@check("text:laplace-tails", rejects=[(0.5, 0.5), (2.0, 0.5), (1.0, 0.45), (1.0, 1.0), (0.97, 0.5)])
+def check_tails(subject: tuple[float, float] = (1.0, 0.5)) -> str:
     """Worst loss over data within R at separation 1: Laplace R, Normal R^2/2, Cauchy 2 log R, to leading order."""
     with mpmath.workdps(60):
         for radius in (100, 1000):
@@ -187,7 +216,7 @@ def check_tails(subject: float = 1.0) -> str:
             cauchy = -mpmath.log((mpmath.atan(1 / (1 + r * (r - 1)))) / mpmath.pi)
             scaled = mpmath.sqrt(mpmath.mpf(1) / 2)
             normal = -mpmath.log((mpmath.erfc((r - 1) * scaled) - mpmath.erfc(r * scaled)) / 2)
-            assert abs(laplace / r - subject) < 0.02
-            assert abs(normal / r**2 - mpmath.mpf(1) / 2) < 0.02
+            assert abs(laplace / r - subject[0]) < 0.02
+            assert abs(normal / r**2 - subject[1]) < 0.02
             assert abs(cauchy / (2 * mpmath.log(r)) - 1) < 0.2
     return "worst losses at separation 1: Laplace ~ R, Normal ~ R^2/2, Cauchy ~ 2 log R"

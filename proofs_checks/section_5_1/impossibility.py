@@ -24,6 +24,11 @@ HALF = Fraction(1, 2)
 def check_centred_lower_bound(subject: tuple[float, float] = (1.0, 1.0)) -> str:
     """Item 2 with >= in place of =: U >= (c/2) R + log(1/(C psi)) at the printed data set, f <= C exp(-c|x|)."""
     slope_factor, offset_factor = subject
+    x, slope, width, start = sympy.symbols("x c psi s", positive=True)  # any f <= C exp(-c |x|), C = 1, on [s, s + psi]
+    mass = sympy.integrate(sympy.exp(-slope * x), (x, start, start + width))
+    assert sympy.simplify(mass - sympy.exp(-slope * start) * (1 - sympy.exp(-slope * width)) / slope) == 0
+    y, grown = z3.Reals("y grown")  # y = c psi and exp(-y) >= 1 - y: so U >= c s - log(C psi), and s >= R/2
+    follows(y > 0, grown >= 1 - y, goal=1 - grown <= y)
     families = {
         "Laplace": (mpmath.mpf(1) / 2, lambda x: mpmath.exp(-x) / 2),
         "Normal": (
@@ -166,9 +171,25 @@ def cauchy_worst(radius: Any, psi: Any) -> Any:
     return mpmath.log(mpmath.pi * (1 + radius**2) / psi)
 
 
-@check("thm:impossibility/item-two-hypothesis", rejects=[lambda radius, psi: radius * 1000, lambda radius, psi: radius])
+@check(
+    "thm:impossibility/item-two-hypothesis",
+    rejects=[
+        lambda radius, psi: radius * 1000 + mpmath.log(1 / psi),
+        lambda radius, psi: radius,
+        lambda radius, psi: mpmath.log(3 * (1 + radius**2) / psi),
+        lambda radius, psi: mpmath.log(mpmath.pi * radius**2 / psi),
+    ],
+)
 def check_missing_hypothesis(subject: Callable[[Any, Any], Any] = cauchy_worst) -> str:
-    """Item 2 of the appendix is for every f; the Cauchy's log(pi (1+R^2)/psi) is below aR + log(b/psi) for large R."""
+    """Item 2 of the appendix is for every f; the Cauchy's log(pi (1+R^2)/psi) is below aR + log(b/psi) for large R, and
+    above its loss on every data set: a cell of width psi in (-R, R) has at least psi times the density at R."""
+    rng = np.random.default_rng(83)
+    for _ in range(300):
+        radius, share = 10 ** rng.uniform(-2, 4), float(rng.uniform(0.001, 1))
+        width = 2 * radius * share
+        low = float(rng.uniform(-radius, radius - width)) if rng.random() < 0.5 else radius - width
+        mass = (mpmath.atan(low + width) - mpmath.atan(low)) / mpmath.pi
+        assert -mpmath.log(mass) <= subject(mpmath.mpf(radius), mpmath.mpf(width)) + 1e-12, (radius, width)
     for a in (mpmath.mpf(10) ** k for k in range(-6, 3)):
         for b in (mpmath.mpf(10) ** k for k in range(-6, 3)):
             radius = mpmath.mpf(1)
@@ -211,6 +232,11 @@ def check_item_two_equality(subject: Callable[[Any, Any], Any] = normal_mass) ->
 @check("thm:impossibility/length", rejects=[1.01, 2.0])
 def check_interval_length(subject: float = 1.0) -> str:
     """f strictly log-convex on [a, b]: U is not convex for every interval shorter than b - a, not only (b-a)/2."""
+    draw = np.random.default_rng(89)
+    for _ in range(100):  # f(mid) < sqrt(f(left) f(right)) at each place; Cauchy and Schwarz for the masses
+        left, right = (draw.uniform(0.1, 5, 6) for _ in range(2))
+        middle = np.sqrt(left * right) * 0.999
+        assert middle.sum() ** 2 < left.sum() * right.sum()
     a, b = mpmath.mpf(1), mpmath.mpf(10)  # the Cauchy is strictly log-convex beyond 1
     with mpmath.workdps(60):
         for share in ("0.01", "0.3", "0.49", "0.7", "0.95", "0.999"):
@@ -234,4 +260,8 @@ def check_convexity_gap(subject: Callable[..., Any] = lambda lam, u, v: lam * u 
     place = {lam: sympy.Rational(1, 2), first: sympy.Rational(1, 9), second: sympy.Rational(1, 4), mixed: HALF}
     assert abs(sympy.N((left - right).subs(place), 30)) < 1e-25
     assert sympy.simplify(sympy.expand_log(left - right, force=True)) == 0
+    printed = -sympy.log(mixed) - (lam * -sympy.log(first) - (1 - lam) * sympy.log(-sympy.log(second)))
+    stated = sympy.log(2) - sympy.log(3) + sympy.log(sympy.log(4)) / 2  # the row's counterexample
+    assert sympy.simplify(right.subs(place) - sympy.log(sympy.Rational(1, 3))) == 0
+    assert abs(sympy.N(printed.subs(place) - stated, 30)) < 1e-25 and sympy.N(stated - right.subs(place)) > 0.8
     return "thm:impossibility: the convexity gap is log(Psi^lam Psi'^(1 - lam)/Psi_mixture) for lam U + (1 - lam) U'"

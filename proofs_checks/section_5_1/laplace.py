@@ -164,7 +164,10 @@ def printed_normal(low: float, high: float) -> float:
     return -math.log(mass) if mass > 0 else math.inf
 
 
-@check("eq:closed-form/stable", rejects=[printed_normal])
+@check(
+    "eq:closed-form/stable",
+    rejects=[printed_normal, lambda low, high: printed_normal(-abs(high), -abs(low)) if low * high > 0 else math.inf],
+)
 def check_normal_loss(subject: Callable[[float, float], float] | None = None) -> str:
     """The Gaussian loss has no elementary closed form, and is computed as stably as the Laplace one: against mpmath."""
     from pq import Normal

@@ -7,10 +7,12 @@ import math
 from collections.abc import Callable
 from fractions import Fraction
 
+import mpmath
 from flint import arb
 
 from pq.bounds import expectation_bound, thm_kary
 from proofs_checks.engine.registry import check
+from proofs_checks.tools.broken import scaled
 from proofs_checks.tools.exact import Algorithm, Grid, Restricted, log_ball, mechanism, psi
 
 HALF = Fraction(1, 2)
@@ -62,12 +64,16 @@ def check_expectation_route(subject: Callable[[float, float, int, int], float] |
     code=expectation_bound,
     rejects=[
         lambda log_psi, epsilon, m, n: -log_psi / epsilon,
-        lambda *args, **named: 0.5 * expectation_bound(*args, **named),
+        *(scaled(expectation_bound, factor) for factor in (0.5, 0.99, 1.01)),
         lambda log_psi, epsilon, m, n: -2 * log_psi / epsilon,
     ],
 )
 def check_expectation_bound(subject: Callable[..., float] = expectation_bound) -> str:
-    """eq:expectation-bound, corrected, without n: against exact means for m = 1 and 3."""
+    """eq:expectation-bound, corrected, without n: against exact means for m = 1 and 3; and it is the integral of
+    thm:kary's bound over all failure probabilities."""
+    for m, epsilon in itertools.product((1, 3, 100), (0.3, 10.0)):
+        tail = mpmath.quad(lambda beta, m=m, e=epsilon: thm_kary(-2.0, e, m, float(beta)), [0, 1e-9, 1e-3, 0.1, 1])
+        assert math.isclose(subject(-2.0, epsilon, m, 10**9), tail, rel_tol=1e-6), (m, epsilon)
     for m, n, z in itertools.product((1, 3), (1, 3, 8), (Fraction(99, 100), HALF, Fraction(1, 50))):
         quantiles = tuple(Fraction(i, m + 1) for i in range(1, m + 1))
         cells = (0, n // 2, n) if n > 1 else (0, 1)

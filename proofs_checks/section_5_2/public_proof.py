@@ -17,6 +17,7 @@ from pq import bounds
 from pq.bounds import thm_pubpri
 from pq.losses import laplace_quantiles
 from proofs_checks.engine.registry import check
+from proofs_checks.tools.broken import printed, scaled
 from proofs_checks.tools.exact import ball
 
 F = Fraction
@@ -114,7 +115,11 @@ def interval_separation(data: list[Fraction], ranks: tuple[int, ...]) -> Fractio
     return min(data[k] - data[k - 1] for k in ranks)
 
 
-@check("thm:pubpri/order-statistics", "text:order-statistic-distance", rejects=[least_separation])
+@check(
+    "thm:pubpri/order-statistics",
+    "text:order-statistic-distance",
+    rejects=[least_separation, lambda data, ranks: data[-1] - data[0]],
+)
 def check_order_statistics(subject: Callable[..., Fraction] = interval_separation) -> str:
     """psi_z is no function of the quantiles' intervals, on which TV_q is defined; the least optimal interval is."""
     first, second = [F(0), F(1, 2), F(1), F(2)], [F(0), F(1, 2), F(1), F(101, 100)]
@@ -162,7 +167,7 @@ def integral(scale: arb, low: arb, high: arb, width: arb) -> arb:
     return 2 / width**2 * (primitive(high) - primitive(low))
 
 
-@check("thm:pubpri/lost-square", rejects=[1])
+@check("thm:pubpri/lost-square", rejects=[1, 0])
 def check_narrow(subject: int = 2) -> str:
     """thm:pubpri/lost-square: both losses are at least log(2 sigma/psi_z), so log(1/psi_z) is needed twice."""
     short = 0
@@ -178,19 +183,66 @@ def check_narrow(subject: int = 2) -> str:
     return "second integral of thm:pubpri: above the printed line for three laws of two uniform records (balls)"
 
 
-@check("thm:pubpri/probability", code=thm_pubpri, rejects=[0.0, -0.1])
-def check_failure_probability(subject: float = 0.1) -> str:
-    """thm:pubpri holds with probability 1 - beta' only: all public records may lie in the lesser part of the data."""
+@check(
+    "thm:pubpri/probability",
+    code=thm_pubpri,
+    rejects=[lambda beta: -math.inf, lambda beta: -1e7, lambda beta: 1e7 * math.log10(beta)],
+)
+def check_failure_probability(subject: Callable[[float], float] = math.log10) -> str:
+    """thm:pubpri holds with probability 1 - beta' only: all public records may lie in the lesser part of the data.
+
+    subject: log10 of the probability with which the bound may fail, from beta'.
+    """
     records, runs, scale, left = 9, 10**6, 0.01, F(9, 10)
     public = records * runs  # nine tenths of D lie in [-1, -0.9], one in [0.9, 1]; the median of nine is sought
     to_reach = 0.9 / scale / (1 / math.sqrt(runs))  # steps of 1/sqrt(T), gradient -1, until theta sigma = 0.9
     location = 0.9 * (1 - to_reach / runs)  # least average of the iterates
     share = sum(math.comb(9, k) * left**k * (1 - left) ** (9 - k) for k in range(5, 10))  # the median lies on the left
     excess = float(share) * ((location + 0.9) / scale - 0.1 / scale - math.log(2)) - float(1 - share) * 2 / scale
-    common = {"quantiles": 1, "data_bound": 1.0, "scale_min": scale, "scale_max": scale, "density_bound": 9.0}
-    for version in ("paper", "corrected"):
-        limit = bounds.thm_pubpri(public, records, total_variation=0.0, beta=0.1, version=version, **common)  # type: ignore[arg-type]
-        assert limit < excess, (version, limit, excess)
     log_chance = public * math.log10(1 - left)  # of all public records on the right: then the bound fails
-    assert subject > 0 and log_chance <= math.log10(subject), "it fails with positive probability"
-    return f"excess {excess:.0f} above the bound of {limit:.1f} with probability 10^{log_chance:.0f}, not 0"
+    common = {"quantiles": 1, "data_bound": 1.0, "scale_min": scale, "scale_max": scale, "density_bound": 9.0}
+    limits = []
+    for beta, version in itertools.product((0.1, 0.5), ("paper", "corrected")):
+        limit = bounds.thm_pubpri(public, records, total_variation=0.0, beta=beta, version=version, **common)  # type: ignore[arg-type]
+        assert limit < excess, (version, limit, excess)
+        assert log_chance <= subject(beta), f"it fails with probability 10^{log_chance:.0f}, whatever beta' is"
+        limits.append(f"{limit:.1f}")
+    assert [round(excess), *limits[:2]] == [161, "2.4", "0.7"], "as the row says"
+    return f"excess {excess:.0f} above bounds of {' and '.join(limits[:2])} with probability 10^{log_chance:.0f}, not 0"
+
+
+def _unit_free_loss(reach: float, m: int, wide: float) -> float:
+    """M: the largest loss of m quantiles on intervals that are as narrow as beta' lets a block be."""
+    return reach + math.log(2 * m * wide)
+
+
+@check(
+    "thm:pubpri",
+    "thm:pubpri/probability",
+    code=thm_pubpri,
+    rejects=[
+        scaled(thm_pubpri, 0.99),
+        scaled(thm_pubpri, 1.01),
+        lambda *a, **k: thm_pubpri(*a, **{**k, "beta": 2 * k["beta"]}),
+        lambda *a, **k: thm_pubpri(*a, **{**k, "total_variation": k["total_variation"] / 2}),
+        lambda *a, **k: thm_pubpri(*a, **{**k, "density_bound": k["density_bound"] / 2}),
+        printed(thm_pubpri),
+    ],
+)
+def check_terms(subject: Callable[..., float] = thm_pubpri) -> str:
+    """The corrected bound from its parts: psi = beta'/(2 kappa n^2 T), so that no block is narrower but with beta'/2;
+    M at that psi; 2 M TV; descent with D G of both parameters; two events of beta'/4; narrow blocks."""
+    b, low, high, kappa, beta, tv = 0.5, 0.2, 4.0, 3.0, 0.1, 0.25
+    for m, n, size in ((1, 2, 9), (3, 10, 1000), (9, 100, 10**6)):
+        steps = size // n
+        psi = beta / (2 * kappa * n**2 * steps)
+        largest = _unit_free_loss(2 * b / low, m, high / psi)
+        descent = (math.sqrt(m) * b / low + math.sqrt(m) * (1 / low - 1 / high) / 2 * (b + high)) / math.sqrt(steps)
+        chance = largest * math.sqrt(2 * math.log(4 / beta) / steps)  # thm:o2b on beta'/2, corrected
+        rare = beta / (2 * steps)  # of a block narrower than psi: E[2 M + 2 log(psi/y)], and M of the law given not so
+        narrow = rare * (2 * largest + 3)
+        wanted = 2 * largest * tv + descent + chance + narrow
+        box: dict[str, Any] = {"quantiles": m, "data_bound": b, "scale_min": low, "scale_max": high, "beta": beta}
+        found = subject(size, n, density_bound=kappa, total_variation=tv, **box)
+        assert math.isclose(found, wanted, rel_tol=1e-9), (m, found, wanted)
+    return "thm:pubpri: 2 M TV + descent + M sqrt(2 log(4/beta')/T) + (beta'/T)(M + 3/2), term by term"

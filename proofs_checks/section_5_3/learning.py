@@ -124,6 +124,34 @@ def check_large_budgets(
     return "one step, eps' = 4 log(2/delta'): regret 1, and the printed bound tends to 0; a 1 beside the noise keeps it"
 
 
+def l2_average(steps: int, m: int, d: int, epsilon: float, odds: float) -> float:
+    """Average regret of both runs with features of l2 norm 1, B = R = 1, scales 1/2 to 1; odds = log(2/delta')."""
+    box = {"feature_bound": 1.0, "weight_bound": 1.0, "data_bound": 1.0, "scale_min": 0.5, "scale_max": 1.0}
+    first, second = run_arguments(steps, m, d, box, (epsilon, 0.5), 0.1)
+    noise = math.sqrt(steps.bit_length() / 2) * (math.sqrt(odds + epsilon / 2) + math.sqrt(odds)) / (epsilon / 2)
+    runs = (first | {"lipschitz": 1.0, "sensitivity": 2.0}, second)  # F for F sqrt d
+    return sum(bounds.thm_dpftrl(steps, **run | {"noise": noise}) for run in runs) / steps
+
+
+@check(
+    "thm:sequential/main-text",
+    code=bounds.thm_dpftrl,
+    rejects=[(1.25, 0.75, -0.5, 0.25), (0.75, 0.5, -0.5, 0.25), (0.75, 0.75, -1.0, 0.25), (0.75, 0.75, -0.5, 0.5)],
+)
+def check_main_rate(subject: tuple[float, float, float, float] = (0.75, 0.75, -0.5, 0.25)) -> str:
+    """Features of l2 norm 1 and eps' = O(sqrt(md log(2/delta'))): the average regret of both runs grows like d^(3/4),
+    m^(3/4), eps'^(-1/2) and log(2/delta')^(1/4), as printed in the main text, and falls like 1/sqrt(T) up to logs."""
+    at = {"steps": 2**40 - 1, "m": 10**4, "d": 10**12, "epsilon": 1e-3, "odds": 1e6}
+    here = l2_average(**at)  # type: ignore[arg-type]
+    for name, power in zip(("d", "m", "epsilon", "odds"), subject, strict=True):
+        factor = 16 if name in ("d", "m") else 1.5
+        grown = math.log(l2_average(**{**at, name: at[name] * factor}) / here) / math.log(factor)  # type: ignore[arg-type]
+        assert abs(grown - power) < 0.005, (name, grown)
+    later = l2_average(**{**at, "steps": 2**80 - 1}) / here  # type: ignore[arg-type]
+    assert 2.0**-20 < later < 2.0**-20 * 2**0.75, "1/sqrt(T), and the logarithm of T to a power of 1/2 or so"
+    return "thm:sequential, features of l2 norm 1: d^(3/4) m^(3/4) log(2/delta')^(1/4)/sqrt(eps' T), up to logs of T"
+
+
 @check("text:online-descent", code=(OGD, laplace_interval), rejects=[0.05, 5.0])
 def check_online_descent(subject: float = 1.0) -> str:
     """Gradient descent on the true losses competes with the best linear map and scale: regret <= D G sqrt(T)."""
@@ -191,6 +219,69 @@ def _whole_beta(steps: int, m: int, d: int, box: Any, budget: Any, beta: float) 
 
 def _whole_budget(steps: int, m: int, d: int, box: Any, budget: Any, beta: float) -> float:
     return two_runs(steps, m, d, box, (2 * budget[0], 2 * budget[1]), beta)
+
+
+@check(
+    "thm:sequential/step-sizes",
+    code=(bounds.sequential_step_sizes, bounds.thm_sequential),
+    rejects=[
+        lambda *a, **k: bounds.sequential_step_sizes(*a, **{**k, "epsilon": 2 * k["epsilon"]}),
+        lambda *a, **k: _resized(bounds.sequential_step_sizes(*a, **k), 1.01, 1.0),
+        lambda *a, **k: _resized(bounds.sequential_step_sizes(*a, **k), 1.0, 0.99),
+    ],
+)
+def check_least_of_steps(subject: Callable[..., bounds.StepSizes] = bounds.sequential_step_sizes) -> str:
+    """Range/eta + eta T L (L + noise) of both runs, at the step sizes: the bound of thm:sequential, the least sum."""
+    box = {"feature_bound": 2.0, "weight_bound": 0.7, "data_bound": 3.0, "scale_min": 0.2, "scale_max": 1.5}
+    for steps, m, d, epsilon in ((1, 1, 1, 1.0), (100, 3, 4, 0.5), (10**6, 9, 20, 8.0)):
+        known: dict[str, Any] = {"quantiles": m, "features": d, "epsilon": epsilon, "delta": 1e-6, "beta": 0.1, **box}
+        total = 0.0
+        for run, eta in zip(
+            run_arguments(steps, m, d, box, (epsilon, 1e-6), 0.1), subject(steps, **known), strict=True
+        ):
+            spread = run["gaussian_width"] + math.sqrt(2 * math.log(steps / run["beta"]))
+            noise = spread * run["noise"] * run["sensitivity"] * math.sqrt(steps.bit_length() - 1)
+            slope = steps * run["lipschitz"] * (run["lipschitz"] + noise)
+            total += run["regularizer_range"] / eta + eta * slope
+        assert math.isclose(total, bounds.thm_sequential(steps, **known), rel_tol=1e-6), (steps, total)
+    return "thm:sequential: its step sizes give its bound, so they are the best ones, for three sizes"
+
+
+def _resized(sizes: bounds.StepSizes, location: float, inverse_scale: float) -> bounds.StepSizes:
+    return bounds.StepSizes(sizes.location * location, sizes.inverse_scale * inverse_scale)
+
+
+@check(
+    "thm:pubpri/probability",
+    code=(bounds.thm_sequential, bounds.sequential_step_sizes),
+    rejects=[
+        lambda steps, **named: bounds.thm_sequential(steps, **named) * steps,
+        lambda steps, **named: bounds.thm_sequential(steps, **named) * math.sqrt(steps),
+        lambda steps, **named: 2.0 * named["weight_bound"] / named["scale_min"] * steps,
+    ],
+)
+def check_sequence_failure(subject: Callable[..., float] = bounds.thm_sequential) -> str:
+    """thm:sequential fails with positive probability: if the noise of every node exceeds what turns the map round, all
+    iterates but the first lie in the wrong corner, and the regret is linear in T.
+
+    One quantile, feature 1, one scale 1, B = 1, intervals at 1: a day in the corner costs 2 less the width.
+    """
+    known: dict[str, Any] = {
+        "quantiles": 1,
+        "features": 1,
+        "feature_bound": 1.0,
+        "weight_bound": 1.0,
+        "data_bound": 1.0,
+    }
+    known |= {"scale_min": 1.0, "scale_max": 1.0, "epsilon": 8.0, "delta": 1e-3, "beta": 0.1}
+    steps = next((10**k for k in range(1, 13) if (10**k - 1) * (2 - 0.01) > subject(10**k, **known)), None)
+    assert steps, "no length has a regret above the bound"
+    step, noise = bounds.sequential_step_sizes(steps, **known).location, bounds.dpftrl_noise(steps, 4.0, 5e-4)
+    turn = (steps + 1 / step) / (2 * noise)  # in standard deviations: gradients of at most 1, sensitivity 2
+    with mpmath.workdps(30):
+        log_chance = 2 * steps * float(mpmath.log(mpmath.erfc(turn / mpmath.sqrt(2)) / 2, 10))
+    assert -math.inf < log_chance < 0
+    return f"thm:sequential, {steps} days: above the bound with probability 10^{log_chance:.1g} or more, not 0"
 
 
 @check(

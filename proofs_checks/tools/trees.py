@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
-import math
 import random
 from collections.abc import Callable, Iterator
 from fractions import Fraction
 
-from proofs_checks.tools.exact import INFINITY, Algorithm, Grid, Node, Position, Prior, Restricted, adapt, build
+from proofs_checks.tools.exact import (
+    INFINITY,
+    Algorithm,
+    Grid,
+    Node,
+    Position,
+    Prior,
+    Restricted,
+    adapt,
+    build,
+    power,
+    rank_target,
+)
 
 
 def walk(node: Node | None) -> Iterator[Node]:
@@ -72,8 +83,9 @@ def inverse_psis(data: Grid, algorithm: Algorithm, outputs: tuple[Position, ...]
         q, o = algorithm.quantiles[i], outputs[i]
         view, relative = Restricted(data, *edges), (q - span[0]) / (span[1] - span[0])
         prior = adapt(algorithm.priors[i], *edges, algorithm.adaptation)
-        target = math.floor(relative * view.size)
-        result.append(1 / sum(mass * algorithm.z[i] ** abs(view.below(v) - target) for v, mass in prior.items()))
+        target = rank_target(relative, view.size, algorithm.rounded)
+        gaps = {v: algorithm.unit * abs(view.below(v) - target) for v in prior}
+        result.append(1 / sum(mass * power(algorithm.z[i], gaps[v]) for v, mass in prior.items()))
         for child, part, sides in zip(
             node.children, ((span[0], q), (q, span[1])), ((edges[0], o), (o, edges[1])), strict=False
         ):

@@ -8,16 +8,18 @@ import statistics
 import sys
 from collections.abc import Callable, Sequence
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import stats
 
 import oracles
 import pq
-from pqlab.experiments import findings, static
+from pqlab.experiments import findings, sequential, static
 from pqlab.experiments.static import Cell
 from pqlab.experiments.table import mean_and_error, paired_difference, select, summarise
 
@@ -227,6 +229,22 @@ def test_pairs_must_match() -> None:
         paired_difference(rows, rows * 2, ["trial"], "gap")
 
 
+def between_and_within(tables: Sequence[Any]) -> float:
+    """Variance of the means of runs with different seeds over what the trials of one run say that it is."""
+    errors = [mean_and_error(table.mean(axis=0)) for table in tables]
+    return float(np.var([mean for mean, _ in errors], ddof=1) / np.mean([error**2 for _, error in errors]))
+
+
+def test_trials_of_private_learning_are_independent() -> None:
+    """Eight seeds with 20 trials each; independent trials exceed the limit with probability 1e-4, and trials that come
+    ten times each do exceed it."""
+    cells = [sequential.Cell("flights_air_time", "dp", 0.01, days=25, trials=20, seed=seed) for seed in range(8)]
+    tables = [sequential.run_cell(cell) for cell in cells]
+    limit = stats.f.isf(1e-4, 7, 8 * 19)
+    assert between_and_within(tables) < limit
+    assert between_and_within([np.repeat(table[:, :2], 10, axis=1) for table in tables]) > limit
+
+
 # --- what the tables say ------------------------------------------------------------------------------------------
 
 
@@ -234,6 +252,36 @@ def test_the_findings_are_those_of_the_stored_tables() -> None:
     assert (findings.RESULTS / "FINDINGS.md").read_text(encoding="utf-8") == findings.findings_text()
     pictures = {path.with_suffix(".svg") for _, _, path, _ in findings.stored_tables()}
     assert pictures == set(findings.RESULTS.glob("*/*.svg"))
+
+
+def test_a_run_is_stored_to_six_digits(tmp_path: Path) -> None:
+    tables = tmp_path / "run" / "tables"
+    tables.mkdir(parents=True)
+    kept = sorted(findings.RESULTS.glob("sequential*/*.csv"))
+    for file in kept:
+        text = file.read_text(encoding="utf-8")
+        (tables / file.name).write_text(text, encoding="utf-8")
+        findings.store_run(tmp_path / "run", tmp_path)
+        assert (tmp_path / file.name).read_text(encoding="utf-8") == text, file
+    (tables / "one.csv").write_text("data,epsilon,max_gap\na,1e-05,95.68960001\n", encoding="utf-8")
+    findings.store_run(tmp_path / "run", tmp_path)
+    assert (tmp_path / "one.csv").read_text(encoding="utf-8") == "data,epsilon,max_gap\na,0.00001,95.6896\n"
+
+
+def test_tables_of_one_calibration_and_of_both_give_the_same_rows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plain = "data,m,method,epsilon,day_block,max_gap,max_gap_error\na,9,prox,1.0,-1,5.0,0.1\n"
+    both = plain.replace("data,m", "data,variant,m").replace("a,9", "a,sharp,9") + "a,paper,9,prox,1.0,-1,8.0,0.1\n"
+    monkeypatch.setattr(findings.sequential, "RESULTS", tmp_path)
+    found = []
+    for text in (plain, both):
+        (tmp_path / "timeplots.csv").write_text(text, encoding="utf-8")
+        findings.paper_sized.cache_clear()
+        found.append(findings.paper_sized("timeplots").select(sorted(findings.paper_sized("timeplots").columns)))
+    assert found[0].equals(found[1])
+    assert findings.paper_sized("timeplots", "paper")["max_gap"].to_list() == [8.0]
+    findings.paper_sized.cache_clear()
 
 
 def test_a_place_where_a_method_is_behind_is_named() -> None:

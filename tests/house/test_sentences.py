@@ -10,7 +10,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from pqlab.experiments.findings import against, curves
+from pqlab.experiments.findings import against, curves, paper_sized
 from proofs_checks.engine.claims import Claim, load_claims
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -77,8 +77,7 @@ def test_a_sentence_without_a_computation_is_found() -> None:
 
 
 def test_what_the_readme_of_the_sequential_tables_says_of_the_break() -> None:
-    table = pl.read_csv(ROOT / "results" / "sequential" / "timeplots.csv")
-    after = table.filter((pl.col("data") == "citibike") & (pl.col("first_day") >= 1640) & (pl.col("day_block") >= 0))
+    after = paper_sized("timeplots").filter(pl.col("first_day") >= 1640, pl.col("day_block") >= 0, data="citibike")
     found = curves(after, "first_day")
     for robust, plain in (("prox", "prox_plain"), ("prev", "prev_plain")):
         means = [sum(mean for mean, _ in found[method].values()) for method in (robust, plain)]

@@ -30,6 +30,7 @@ __all__ = [
     "thm_binary",
     "thm_kary",
     "tree_zcdp",
+    "uniform_multiple",
 ]
 
 
@@ -138,8 +139,31 @@ def cor_multi_cauchy(
     240.894297
     """
     check_arguments(version, radius=radius, width=width, min_separation=min_separation, epsilon=epsilon, m=m, beta=beta)
-    log_mass = log_cauchy_mass(radius, width, min_separation)
+    return _any_node(log_cauchy_mass(radius, width, min_separation), epsilon, m, beta, version)
+
+
+def uniform_multiple(
+    width: float, min_separation: float, epsilon: float, m: int, beta: float, *, version: Version = "corrected"
+) -> float:
+    """Largest gap of m quantiles with uniform priors on an interval that holds the data, n >= 1 (Section 3.3 on
+    ApproximateQuantiles).
+
+    The paper has `log(m)**2 / epsilon * log(m (b - a) / (beta psi))` up to a constant, which is 2. Corrected: depth
+    `ceil(log2(m + 1))`, and the ranks of `cor_multi_cauchy`, which no epsilon removes.
+
+    width: b - a. min_separation: psi, of records and from the first to a.
+
+    >>> round(uniform_multiple(1.0, 0.01, epsilon=1, m=7, beta=0.05), 6)
+    178.842627
+    """
+    check_arguments(version, width=width, min_separation=min_separation, epsilon=epsilon, m=m, beta=beta)
+    return _any_node(math.log(min_separation / width), epsilon, m, beta, version)
+
+
+def _any_node(log_mass: float, epsilon: float, m: int, beta: float, version: Version) -> float:
+    """`lem_empirical_quantiles` for priors that give any cell between records that mass, conditional adaptation."""
     bound = lem_empirical_quantiles(log_mass, epsilon, m, beta, version=version)
+    # a node's leftmost cell may be shorter, and the next is one rank off: e**(-epsilon_i / 2) of the mass is left
     return bound + binary_depth(m) if version == "corrected" else bound
 
 

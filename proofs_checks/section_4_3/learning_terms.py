@@ -1,0 +1,115 @@
+"""thm:quantile-regret from its parts: losses as inner products, and thm:dpftrl on m simplices at once."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from pq import bounds
+from pq.bounds import thm_quantile_regret
+from proofs_checks.engine.registry import check
+from proofs_checks.tools.broken import printed
+
+F = Fraction
+
+
+def overlap(one: tuple[Fraction, Fraction], two: tuple[Fraction, Fraction]) -> Fraction:
+    """Length of what two intervals share."""
+    return max(min(one[1], two[1]) - max(one[0], two[0]), F(0))
+
+
+@check(
+    "thm:quantile-regret/parametrisation",
+    "thm:quantile-regret/normalisation",
+    rejects=[
+        lambda d, width: F(1),
+        lambda d, width: (d / width) ** 2,
+        lambda d, width: width / d,
+        lambda d, width: F(101, 100) * d / width,
+    ],
+)
+def check_inner_product(subject: Callable[[int, Fraction], Fraction] = lambda d, width: d / width) -> str:
+    """Psi of the density (d/(b - a)) W_j on cell j is <s, W> with s_j = (d/(b - a)) times the integral of the score
+    over the cell, in fractions: the factor stands in s or in the density, and <s, W> has it once."""
+    rng = np.random.default_rng(29)
+    for _ in range(200):
+        d, width, low = int(rng.integers(1, 6)), F(int(rng.integers(1, 30)), 3), F(int(rng.integers(-9, 9)))
+        parts = [int(v) + 1 for v in rng.integers(0, 9, d)]
+        weights, z = [F(v, sum(parts)) for v in parts], F(1, int(rng.integers(2, 60)))
+        records = sorted(low + width * F(int(v), 100) for v in rng.integers(0, 101, int(rng.integers(0, 6))))
+        rank = int(rng.integers(0, len(records) + 1))
+        pieces = list(itertools.pairwise([low, *records, low + width]))
+        cells = [(low + width * j / d, low + width * (j + 1) / d) for j in range(d)]
+        scores = [sum(z ** abs(k - rank) * overlap(cell, part) for k, part in enumerate(pieces)) for cell in cells]
+        inner = sum(subject(d, width) * s * w for s, w in zip(scores, weights, strict=True))
+        assert inner == _psi(pieces, rank, z, cells, weights), (d, width, records)
+    return "Psi of a piecewise constant prior is <s, W>, s with the factor d/(b - a) once (200 exact cases)"
+
+
+def _psi(
+    pieces: Sequence[tuple[Fraction, Fraction]],
+    rank: int,
+    z: Fraction,
+    cells: Sequence[tuple[Fraction, Fraction]],
+    weights: Sequence[Fraction],
+) -> Fraction:
+    """Sum of scores times masses, for masses W_j spread evenly over their cells."""
+    total = F(0)
+    for k, part in enumerate(pieces):
+        mass = sum(w * overlap(cell, part) / (cell[1] - cell[0]) for cell, w in zip(cells, weights, strict=True))
+        total += z ** abs(k - rank) * mass
+    return total
+
+
+def _changed(**factors: float) -> Callable[..., bounds.QuantileRegret]:
+    """The theorem with regret or step size times a number."""
+
+    def broken(*args: Any, **named: Any) -> bounds.QuantileRegret:
+        found = thm_quantile_regret(*args, **named)
+        return found._replace(**{name: getattr(found, name) * factor for name, factor in factors.items()})
+
+    return broken
+
+
+@check(
+    "thm:quantile-regret",
+    "thm:quantile-regret/comparator",
+    "ours:regret-in-quantiles",
+    code=(thm_quantile_regret, bounds.thm_dpftrl),
+    rejects=[
+        _changed(regret=0.99),
+        _changed(regret=1.01),
+        _changed(step_size=1.01),
+        printed(thm_quantile_regret),
+        lambda *a, **k: thm_quantile_regret(*a, **{**k, "quantiles": k["quantiles"] ** 2}),
+        lambda *a, **k: thm_quantile_regret(*a, **{**k, "epsilon": 2 * k["epsilon"]}),
+    ],
+)
+def check_learning_term(subject: Callable[..., bounds.QuantileRegret] = thm_quantile_regret) -> str:
+    """The corrected regret is thm:dpftrl with range m log d, L = d/gamma, G = sqrt(2m log 2d), C = 1 and our
+    Delta_2, plus the comparator's mixing, at m times its step size; in m sqrt m without noise and m^(3/4) with much."""
+    for steps, d, m, noise, lam in itertools.product((1, 1000), (2, 10), (1, 5), (0.0, 3.0), (0.05, 0.2)):
+        gamma, known = 0.2, {"quantiles": m, "epsilon": 0.5, "noise": noise, "beta": 0.1, "mixture": lam}
+        found = subject(steps, d, gamma, **known)
+        learning = bounds.thm_dpftrl(
+            steps,
+            regularizer_range=m * math.log(d),
+            lipschitz=d / gamma,
+            sensitivity=math.sqrt(2) * d / gamma * math.tanh(0.5 / 4),
+            gaussian_width=math.sqrt(2 * m * math.log(2 * d)),
+            noise=noise,
+            beta=0.1,
+        )
+        mixing = -steps * math.log1p(-(gamma - lam) / (1 - lam))
+        assert math.isclose(found.regret, learning + mixing, rel_tol=1e-9), (steps, d, m)
+        assert math.isclose(found.step_size, m * 2 * m * math.log(d) / learning, rel_tol=1e-9), (steps, d, m)
+    for noise, power in ((0.0, 0.5), (1e12, 0.75)):
+        common: dict[str, Any] = {"epsilon": 0.5, "noise": noise, "beta": 0.9, "mixture": 0.2}
+        one, four = (subject(2, 10**50, 0.2, quantiles=m, **common).regret for m in (10**8, 4 * 10**8))
+        assert math.isclose(four / one, 4**power, rel_tol=1e-4), (noise, four / one)
+    return "thm:quantile-regret: thm:dpftrl at range m log d, width sqrt(2m log 2d), plus mixing; sqrt m, or m^(3/4)"

@@ -1,0 +1,79 @@
+"""Regret that no learner avoids with cells and floor fixed (cor:quantile-regret/sublinear)."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+
+import numpy as np
+from flint import arb
+
+from proofs_checks.engine.registry import check
+from proofs_checks.tools.exact import ball, log_ball
+
+F = Fraction
+Z = F(1, 50)  # exp(-epsilon/2)
+PARTS = 4  # places in each cell where an optimal interval may lie
+
+
+def seen(masses: Sequence[Fraction]) -> list[Fraction]:
+    """<s, mu> for optimal intervals of one place each, all other places one rank off, over their sum: a law again.
+
+    ((1 - z) p + z)/(1 + (N - 1) z) is linear in the masses, so cell means of a law become cell means of what is seen.
+    """
+    whole = 1 + (len(masses) - 1) * Z
+    return [((1 - Z) * p + Z) / whole for p in masses]
+
+
+def line(slope: Fraction, places: int) -> list[Fraction]:
+    """Masses of equal parts of (0, 1) under the density 1 + slope (x - 1/2)."""
+    return [(1 + slope * (F(2 * j + 1, 2 * places) - F(1, 2))) / places for j in range(places)]
+
+
+def spread_loss(law: Sequence[Fraction], masses: Sequence[Fraction]) -> arb:
+    """Mean loss -log of what is seen of a prior, for days whose optimal interval is drawn from a law."""
+    return sum((-ball(p) * log_ball(q) for p, q in zip(law, seen(masses), strict=True)), arb(0))
+
+
+def forced_by_slope(slope: Fraction, cells: int) -> arb:
+    """A day's mean regret of every prior on the cells against the line: Gibbs, for their best is the line's means."""
+    masses = line(slope, PARTS * cells)
+    means = [sum(masses[c * PARTS : (c + 1) * PARTS]) / PARTS for c in range(cells) for _ in range(PARTS)]
+    law, rng = seen(masses), np.random.default_rng(cells)
+    best = spread_loss(law, means)
+    for weights in rng.dirichlet(np.ones(cells), 20):
+        other = [F(int(w * 10**6) + 1) for w in weights]
+        spread = [w / sum(other) / PARTS for w in other for _ in range(PARTS)]
+        assert not spread_loss(law, spread) < best, "a prior on the cells does better than the means"
+    return best - spread_loss(law, masses)
+
+
+def forced_by_floor(mixture: Fraction, cells: int, gamma: Fraction) -> arb:
+    """A day's regret of every gamma-robust prior if all days have their optimal interval in the first cell."""
+    mine, theirs = (1 - floor + floor / cells for floor in (max(gamma, mixture), mixture))
+    return log_ball(((1 - Z) * theirs + Z) / ((1 - Z) * mine + Z))
+
+
+@check(
+    "cor:quantile-regret/sublinear",
+    rejects=[
+        lambda v, lam: v > 0,
+        lambda v, lam: lam == 0,
+        lambda v, lam: v > 0 and lam == 0,
+        lambda v, lam: True,
+        lambda v, lam: False,
+    ],
+)
+def check_must_grow(subject: Callable[[Fraction, Fraction], bool] = lambda v, lam: v > 0 or lam == 0) -> str:
+    """With any cells d and any floor gamma that stay every learner has linear regret against some prior of its class if
+    V > 0 (days drawn from a line, in the mean, so on some sequence) or lambda = 0 (one data set again and again); for V
+    = 0 and lambda > 0 the floor lambda forces nothing."""
+    for v, lam in itertools.product((F(0), F(1, 4), F(1)), (F(0), F(1, 10), F(1, 2))):
+        forced = []
+        for d in (2, 3, 8, 20):
+            slope = bool(v) and forced_by_slope(v, d) > 0
+            floors = {F(1, 1000), F(1, 10), F(1, 2), lam} - {0}
+            forced += [slope or forced_by_floor(lam, d, gamma) > 0 for gamma in floors]
+        assert all(forced) == subject(v, lam), (v, lam)
+    return "d and gamma fixed force a regret linear in T for V > 0 and for lambda = 0 on every learner (balls)"
