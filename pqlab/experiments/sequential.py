@@ -230,7 +230,9 @@ def run_cells(
     task, trials = TASKS[cell.task], range(cell.first_trial, cell.first_trial + cell.trials)
     data = [task.load(cell.days, trial, cell.seed) for trial in ([0] if task.shared else trials)]
     days, quantiles = len(data[0]), even_quantiles(cell.m)
-    groups = [Lockstep(replace(cell, method=method), list(epsilons), data[0], private or Private()) for method in methods]
+    groups = [
+        Lockstep(replace(cell, method=method), list(epsilons), data[0], private or Private()) for method in methods
+    ]
     places = stream(cell.seed, "places", cell.task, cell.first_trial)
     for t in tqdm(range(days), disable=None if progress else True, unit="day", desc=cell.task):
         day = Day([sequence.datasets[t] for sequence in data], task, places)

@@ -63,7 +63,7 @@ def as_floats(x: Any) -> Array:
 
 def kind_and_floats(x: Any) -> tuple[Kind, Array]:
     """What a column in memory is declared to be, and its records as `as_floats` gives them."""
-    if _is_ready(x):
+    if is_ready(x):
         return NUMBER, x
     with quiet():
         type_of_x = declaration_of(x, library_of(x))
@@ -81,7 +81,8 @@ def quiet() -> Iterator[None]:
         yield
 
 
-def _is_ready(x: Any) -> bool:
+def is_ready(x: Any) -> bool:
+    """Whether x is a column of floats as it is."""
     return type(x) is np.ndarray and x.dtype == FLOAT64 and x.ndim == 1
 
 

@@ -16,9 +16,10 @@ import numpy as np
 
 from pq.core.exact import Number, whole_number
 from pq.core.grid import grid_step
+from pq.core.kind import NUMBER
 from pq.private.columns.counts import Counts
 from pq.private.columns.declared import declaration_of, running
-from pq.private.columns.door import Array, IntArray, Readable, SortedColumn, UnreadColumn, quiet
+from pq.private.columns.door import Array, IntArray, Readable, SortedColumn, UnreadColumn, is_ready, quiet
 from pq.private.columns.grouping import GroupedColumn, open_table
 from pq.private.columns.library import library_of
 from pq.private.columns.reduce import rounded
@@ -106,6 +107,8 @@ def column_of(x: Any) -> Readable:
     """
     if isinstance(x, (SortedColumn, Counts, UnreadColumn)):
         return x
+    if is_ready(x):  # says as much as what follows, ten times as fast
+        return UnreadColumn(NUMBER, lambda: x, plain=True)
     plain = type(x) is np.ndarray  # has nothing to warn of
     with nullcontext() if plain else quiet():
         library = library_of(x)
