@@ -92,7 +92,7 @@ def test_a_session_that_stored_its_generator_would_repeat_itself() -> None:
 
 
 def _maker(one: Session) -> Any:
-    return sessions._with_priors(one._request, one.predictor.priors([0.0]))
+    return one._mechanism(one.predictor.priors([0.0]))
 
 
 def test_one_seed_for_every_run_does_not_repeat_noise(tmp_path: Path) -> None:
