@@ -98,9 +98,6 @@ class _Aggregator:
         if not (noise_std >= 0 and np.isfinite(noise_std)):
             raise ValueError("noise_std must be finite and not negative")
         self._std, self._normals = float(noise_std), Normals.of(rng)
-        # A public step of about a millionth of the noise: the last bits of a float sum of a value and its noise can
-        # tell the value, whatever the noise.
-        self._step = 2.0 ** (np.floor(np.log2(self._std)) - ROUNDING_BITS) if self._std > 0.0 else 0.0
         self._shape = (int(shape),) if isinstance(shape, (int, np.integer)) else tuple(shape)
         self._count = 0
 
@@ -136,10 +133,11 @@ class _Aggregator:
         return total if total.ndim else float(total)
 
     def _rounded(self, total: FloatArray) -> FloatArray:
-        """To multiples of the public step."""
-        step = self._step
-        if step == 0.0:
+        """To multiples of a public step of about a millionth of the noise: the last bits of a float sum of a value and
+        its noise can tell the value, whatever the noise."""
+        if self._std == 0.0:
             return total
+        step = _rounding_step(self._std)
         return np.where(np.abs(total) < step * 2.0**52, np.rint(total / step) * step, total)
 
     def _next(self, value: FloatArray) -> FloatArray:
@@ -147,6 +145,11 @@ class _Aggregator:
 
     def _noise(self) -> FloatArray:
         return self._std * self._normals.draw(self._shape)
+
+
+@cache
+def _rounding_step(noise_std: float) -> float:
+    return float(2.0 ** (np.floor(np.log2(noise_std)) - ROUNDING_BITS))
 
 
 class TreeAggregator(_Aggregator):
