@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import scipy
 
 from pq.core.budget.nodes import check_steps
 from pq.core.learners.prefix import square_root_coefficients
@@ -246,6 +245,8 @@ class SquareRootAggregator(_Aggregator):
     def _carry(self, count: int) -> None:
         """Add to the next sums what the newest block adds to them: it is as long as the largest power of two in the
         count, and the sums are as many, so that each row meets each later sum once."""
+        import scipy  # late, as in pq.core.priors.numerics
+
         size = count & -count
         block, later = self._white[count - size : count], self._filtered[count : count + size]
         if size <= _SHORT:

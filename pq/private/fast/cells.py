@@ -36,8 +36,10 @@ def first_not_below(x: Any, first: int, last: int, value: float) -> int:
 
 
 @bare
-def exact_target(numerator: int, denominator: int, n: int, floored: bool) -> tuple[int, float]:
-    """`q n` for q = numerator / denominator <= 1 as a whole number and a part: exact integers modulo 2^64."""
+def exact_target(fraction: Any, n: int, floored: bool) -> tuple[int, float]:
+    """`q n` for a fraction q <= 1 of `pq.core.plan.PlanArrays` as a whole number and a part: exact integers modulo
+    2^64, but for a remainder, which is no more than a part."""
+    numerator, denominator, remainder = fraction[0], fraction[1], fraction[2]
     whole = np.int64(n * (numerator / denominator))
     rest = np.int64(n) * numerator - whole * denominator
     while rest < 0:
@@ -46,7 +48,12 @@ def exact_target(numerator: int, denominator: int, n: int, floored: bool) -> tup
     while rest >= denominator:
         whole += 1
         rest -= denominator
-    return whole, 0.0 if floored else rest / denominator  # type: ignore[return-value]
+    part = 0.0 if floored else rest / denominator
+    if remainder:
+        part += n * (remainder / (float(denominator) * denominator))
+        whole += np.int64(part)
+        part -= np.int64(part)
+    return whole, part  # type: ignore[return-value]
 
 
 # What a mechanism sees of a column, as one tuple `view`:

@@ -238,11 +238,11 @@ def _multiple(
 
 @bare
 def _draw(
-    view: Any, low: float, high: float, parts: Any, numerator: int, denominator: int, floored: bool, rate: float,
+    view: Any, low: float, high: float, parts: Any, fraction: Any, floored: bool, rate: float,
     uniform: float, place: float, room: Any,
 ) -> float:  # fmt: skip
     """One mechanism's output, from low to high in the units of the outputs; NaN if the numbers do not do."""
-    up, target = view[10], exact_target(numerator, denominator, view[5], floored)
+    up, target = view[10], exact_target(fraction, view[5], floored)
     cell = _cell(view, parts, target, rate, uniform, room)
     if cell < 0:
         return math.nan
@@ -306,7 +306,7 @@ def _walk_tree(
             drawn[i] = low
             if low < high:
                 drawn[i] = _draw(
-                    view, low, high, parts[t, : counts[t]], fractions[q, 0], fractions[q, 1], floored,
+                    view, low, high, parts[t, : counts[t]], fractions[q], floored,
                     rates[q] / unit, uniforms[q, 0], uniforms[q, 1], room,
                 )  # fmt: skip
             if math.isnan(drawn[i]):
