@@ -13,7 +13,14 @@ import numpy as np
 import numpy.typing as npt
 
 from pq.core.choices import Adjacency, Calibration, check_choice
-from pq.core.exact import Number, budget_fraction, decimal_fraction, quantile_fractions, whole_number
+from pq.core.exact import (
+    Number,
+    budget_fraction,
+    decimal_fraction,
+    distinct_fractions,
+    quantile_fractions,
+    whole_number,
+)
 from pq.core.sensitivity import rate, sensitivity
 from pq.core.tree import Node, build_tree
 
@@ -288,7 +295,7 @@ def plan_for(
     public_total: int | None = None,
 ) -> Plan:
     """The plan of checked arguments; kept, since many releases share one. public_total: see `Plan`."""
-    distinct = tuple(sorted(set(quantiles)))
+    distinct = distinct_fractions(quantiles)
     index = {q: i for i, q in enumerate(distinct)}
     root = build_tree(0, len(distinct), -1, -1, 1, budget, arity, power)
     assert root is not None
