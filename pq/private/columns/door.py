@@ -145,14 +145,16 @@ class UnreadColumn:
         known = _known_in_order(found)
         return known, len(found) - len(known)
 
-    def unsorted(self) -> list[npt.NDArray[Any]] | None:
+    def unsorted(self, least: int = 0) -> list[npt.NDArray[Any]] | None:
         """All records in the order and the type in which they came, missing ones among them, as arrays of real numbers;
-        None where their order is known, or they have to be read in another way."""
+        None where their order is known, they have to be read in another way, or they are fewer than `least`."""
         if "_held" in vars(self):
             return None
         found = self._found if self._pieces is None else self._pieces()
         arrays = [found] if isinstance(found, np.ndarray) else found
-        return None if not isinstance(arrays, list) or all(map(_in_order, arrays)) else arrays
+        if not isinstance(arrays, list) or sum(map(len, arrays)) < least or all(map(_in_order, arrays)):
+            return None
+        return arrays
 
     @property
     def missing(self) -> int:
