@@ -8,6 +8,7 @@ import math
 import os
 import pickle
 import threading
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -93,6 +94,20 @@ def test_a_session_that_stored_its_generator_would_repeat_itself() -> None:
 
 def _maker(one: Session) -> Any:
     return one._mechanism(one.predictor.priors([0.0]))
+
+
+def test_a_mechanism_is_renewed_with_the_priors_of_the_day() -> None:
+    """Each day's release is that of a mechanism made anew with the priors which it tells."""
+    one = session()
+    for day, x in enumerate(DAYS[:3]):
+        priors = one.predictor.priors(FEATURES[day])
+        released = one.step(FEATURES[day], x)
+        anew = sessions.mechanism_for(replace(one._request, priors=tuple(priors)))
+        assert one._maker is not None and released.priors == tuple(priors)
+        assert (one._maker.origin is one._maker) == (day == 0)
+        column = anew.column(np.sort(np.asarray(x, dtype=float)), None)
+        mine, theirs = (maker.draw(column, sessions.Source(1)).values.tolist() for maker in (one._maker, anew))
+        assert mine == theirs
 
 
 def test_one_seed_for_every_run_does_not_repeat_noise(tmp_path: Path) -> None:

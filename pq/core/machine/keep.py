@@ -55,10 +55,11 @@ def compiled(function: Any) -> Any:
     return njit(**_OPTIONS)(function)
 
 
-def bare(function: Any) -> Any:
+def uncounted(function: Any) -> Any:
     """As `compiled`, without counting who holds an array, which takes as long as a short release: for functions that
     make no arrays, and give arrays to such functions alone."""
-    return njit(_nrt=False, **_OPTIONS)(function)
+    options: dict[str, Any] = {"_nrt": False, **_OPTIONS}
+    return njit(**options)(function)
 
 
 def kept(signature: Any) -> Callable[[Callable[[int], Any]], Kept]:

@@ -10,14 +10,14 @@ from typing import Any
 
 from numba import float64, void
 
-from pq.core.machine.keep import bare, given, kept
+from pq.core.machine.keep import given, kept, uncounted
 
 LOG_2 = math.log(2.0)
 
 SERIES_BELOW = 0.3
 
 
-@bare
+@uncounted
 def _one_minus_ratio(width: float) -> float:
     """1 - w / (e^w - 1) for small w, by Bernoulli numbers."""
     s = width * width
@@ -27,7 +27,7 @@ def _one_minus_ratio(width: float) -> float:
     return 0.5 * width - s * series
 
 
-@bare
+@uncounted
 def _outside(near: float, end: float, end_less: float, phi: float, width: float) -> Any:
     """Loss and slopes of an interval that does not hold the location: mass = exp(-near) (1 - exp(-span)) / 2."""
     span = phi * width
@@ -37,7 +37,7 @@ def _outside(near: float, end: float, end_less: float, phi: float, width: float)
     return loss, -1.0, end - (0.0 if math.isinf(width) else width / math.expm1(span))
 
 
-@bare
+@uncounted
 def _inside(near: float, far: float, shift: float, end: float, other: float, width: float) -> Any:
     """The same where it does: twice the mass = (1 - exp(near)) + (1 - exp(-far)), near <= 0 <= far."""
     far = max(far, 0.0)
@@ -51,7 +51,7 @@ def _inside(near: float, far: float, shift: float, end: float, other: float, wid
     return loss, tail * math.expm1(-shift) / twice, root * pull / twice * root
 
 
-@bare
+@uncounted
 def _loss_at(theta: float, phi: float, low: float, high: float, width: float) -> Any:
     """Loss, and slopes by theta and by phi, of one interval."""
     near, far = low * phi - theta, high * phi - theta

@@ -27,7 +27,7 @@ _PLACES = 0.5 - 0.5 * np.cos(np.pi * (np.arange(DEGREE + 1) + 0.5) / (DEGREE + 1
 
 @cache
 def _to_series() -> Array:
-    return np.linalg.inv(np.polynomial.chebyshev.chebvander(2.0 * _PLACES - 1.0, DEGREE))
+    return np.asarray(np.linalg.inv(np.polynomial.chebyshev.chebvander(2.0 * _PLACES - 1.0, DEGREE)), dtype=np.float64)
 
 
 class _Pieces(NamedTuple):

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from pq.core.machine.keep import bare, compiled, depend_on
+from pq.core.machine.keep import compiled, depend_on, uncounted
 from pq.core.priors.kernel import Kernel, kinds
 from pq.core.priors.numerics import FLOAT_SHARE, LARGEST, LOG_2
 
@@ -38,7 +38,7 @@ def _machine(function: Any) -> Any:
         for name in function.__code__.co_names
         if isinstance(known.get(name), FunctionType) and known[name] is not function
     }
-    return bare(FunctionType(function.__code__, {**known, **called}, function.__name__, function.__defaults__))
+    return uncounted(FunctionType(function.__code__, {**known, **called}, function.__name__, function.__defaults__))
 
 
 def _added(kernel: Kernel) -> Any:
@@ -46,14 +46,14 @@ def _added(kernel: Kernel) -> Any:
     mass_of = _machine(kernel.mass)
     own = None if kernel.add_cells is None else _machine(kernel.add_cells)
 
-    @bare
+    @uncounted
     def plain(first: float, second: float, weight: float, edges: Any, out: Any) -> None:
         for i in range(out.size):
             out[i] += weight * mass_of(first, second, edges[i], edges[i + 1])
 
     add_one = plain if own is None else own
 
-    @bare
+    @uncounted
     def add(start: int, stop: int, parts: Any, edges: Any, out: Any) -> None:
         for k in range(start, stop):
             add_one(parts[k, 1], parts[k, 2], parts[k, 3], edges, out)
@@ -64,7 +64,7 @@ def _added(kernel: Kernel) -> Any:
 def _linked(kind: float, chosen: Any, others: Any) -> Any:
     """A function that goes to `chosen` for one kind and to `others` for all else, by the number of their arguments."""
 
-    @bare
+    @uncounted
     def choose(wanted: float, first: float, second: float, a: Any, b: Any, c: Any) -> Any:
         if wanted == kind:
             return chosen(first, second, a, b, c)
@@ -85,19 +85,19 @@ def _without_share(function: Any) -> Any:
     """A function of an interval that takes and forgets a share, so that all of a chain have the same arguments."""
     inner = _machine(function)
 
-    @bare
+    @uncounted
     def ignoring(first: float, second: float, a: float, b: float, share: float) -> float:
         return inner(first, second, a, b)
 
     return ignoring
 
 
-@bare
+@uncounted
 def _nan(wanted: float, first: float, second: float, a: float, b: float, u: float) -> float:
     return math.nan
 
 
-@bare
+@uncounted
 def _none(wanted: float, start: int, stop: int, parts: Any, edges: Any, out: Any) -> None:
     return None
 
@@ -112,19 +112,19 @@ _point = _chosen(lambda kernel: _machine(kernel.point), _nan)
 _add_cells = _chosen(_added, _none)
 
 
-@bare
+@uncounted
 def part_mass(kind: float, first: float, second: float, a: float, b: float) -> float:
     """Mass of (a, b] under one part, whose weight is not counted."""
     return _mass(kind, first, second, a, b, 0.0)
 
 
-@bare
+@uncounted
 def part_log_mass(kind: float, first: float, second: float, a: float, b: float) -> float:
     """Log mass of (a, b] under one part, also where the mass is too small for a float; NaN where this fails."""
     return _log_mass(kind, first, second, a, b, 0.0)
 
 
-@bare
+@uncounted
 def part_point(kind: float, first: float, second: float, a: float, b: float, u: float) -> float:
     """The point at share u of the mass of (a, b] under one part, which has some there; NaN where floats have the law,
     see `Prior`."""
@@ -139,7 +139,7 @@ def part_point(kind: float, first: float, second: float, a: float, b: float, u: 
     return o if is_fine else math.nan
 
 
-@bare
+@uncounted
 def mass(parts: Any, a: float, b: float) -> float:
     """Mass of (a, b] under a prior."""
     total = 0.0
@@ -148,7 +148,7 @@ def mass(parts: Any, a: float, b: float) -> float:
     return total
 
 
-@bare
+@uncounted
 def log_mass(parts: Any, a: float, b: float) -> float:
     """Log mass of (a, b] under a prior."""
     total = -math.inf
@@ -161,7 +161,7 @@ def log_mass(parts: Any, a: float, b: float) -> float:
     return total
 
 
-@bare
+@uncounted
 def add_cell_masses(parts: Any, edges: Any, out: Any) -> None:
     """Put the masses of the cells between neighbouring edges into `out`: the inner loop of a release."""
     out[:] = 0.0
@@ -180,7 +180,7 @@ def point(parts: Any, a: float, b: float, u: float) -> float:
     return point_with(parts, a, b, u, np.empty(parts.shape[0]))
 
 
-@bare
+@uncounted
 def point_with(parts: Any, a: float, b: float, u: float, logs: Any) -> float:
     """The point of (a, b] that u in (0, 1) stands for; NaN where the prior has no mass there.
 

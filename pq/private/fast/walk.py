@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numba import boolean, float64, int64
 
-from pq.core.machine.keep import bare, compiled, given, kept
+from pq.core.machine.keep import compiled, given, kept, uncounted
 from pq.private.fast.cells import (
     LATTICE_END,
     cell_at,
@@ -25,11 +25,11 @@ from pq.private.fast.cells import (
     cell_edge,
     cells_of,
     exact_target,
-    first_above,
     has_gap,
     last_cell,
     passed_share,
 )
+from pq.private.fast.choose import largest, picked, sort_values
 from pq.private.fast.laws import LARGEST, add_cell_masses, log_mass, mass, point_with
 
 REACH = 9.0  # nats: weights beyond are less than e^-9 of the largest, before the prior has its say
@@ -40,7 +40,7 @@ ROOM = 1 << 10  # cells that there is room for at first
 MOST_NATS = 1e6  # of the largest weight below one: further off, logarithms lose digits, and the formulas do better
 
 
-@bare
+@uncounted
 def _outside(
     view: Any,
     parts: Any,
@@ -82,7 +82,7 @@ def _outside(
     return total
 
 
-@bare
+@uncounted
 def _weigh(
     view: Any, parts: Any, target: tuple[int, float], rate: float, first: int, last: int, logs: bool, edges: Any,
     out: Any,
@@ -118,40 +118,7 @@ def _weigh(
         score *= ratio
 
 
-@bare
-def _largest(weights: Any) -> float:
-    """The largest of some numbers; NaN where one is NaN."""
-    top = -math.inf
-    for weight in weights:
-        if not weight <= top:
-            top = weight
-            if math.isnan(top):
-                break
-    return top
-
-
-@bare
-def _pick(weights: Any, below: float, above: float, uniform: float) -> int:
-    """The index that inverse-transform sampling picks; -1 if the weights outside might change it, -2 if none weighs.
-
-    weights: of neighbouring cells; overwritten. below, above: bounds on the total weights outside.
-    """
-    total, last = 0.0, -1
-    for k in range(weights.size):
-        if weights[k] > 0.0:
-            last = k
-        total += weights[k]
-        weights[k] = total
-    if last < 0 or not total < math.inf:
-        return -2 if below + above == 0.0 or not total < math.inf else -1
-    lowest, highest = uniform * total - (1.0 - uniform) * below, uniform * (total + above)
-    if lowest < 0.0 or (highest >= total and above > 0.0):
-        return -1
-    index = min(first_above(weights, 0, weights.size, lowest), last)
-    return index if highest < weights[index] or index == last else -1
-
-
-@bare
+@uncounted
 def _cell(view: Any, parts: Any, target: tuple[int, float], rate: float, uniform: float, room: Any) -> int:
     """The cell whose share of the weight covers the uniform; -2 if the numbers, or the room, do not do."""
     end = last_cell(view)
@@ -167,7 +134,7 @@ def _cell(view: Any, parts: Any, target: tuple[int, float], rate: float, uniform
             return -2
         weights = room[1][:count]
         _weigh(view, parts, target, rate, first, last, logs, room[0][: count + 1], weights)
-        top = _largest(weights)
+        top = largest(weights)
         if not logs and not top > TINY:
             logs = True
             continue
@@ -185,7 +152,7 @@ def _cell(view: Any, parts: Any, target: tuple[int, float], rate: float, uniform
             for k in range(count):
                 weights[k] = math.exp(weights[k] - top)
             below, above = math.exp(below - top), math.exp(above - top)
-        index = _pick(weights, below, above, uniform)
+        index = picked(weights, below, above, uniform)
         if index >= 0:
             return first + index
         if index == -2 or (first == 0 and last == end):
@@ -193,7 +160,7 @@ def _cell(view: Any, parts: Any, target: tuple[int, float], rate: float, uniform
         reach *= 2.0
 
 
-@bare
+@uncounted
 def _has_share(view: Any, parts: Any, k: float, lower: float, upper: float, total: float, place: float) -> bool:
     """Whether a share `place` of a cell's mass lies up to the upper edge of its multiple k; see
     `pq.private.mechanisms.independent`."""
@@ -204,7 +171,7 @@ def _has_share(view: Any, parts: Any, k: float, lower: float, upper: float, tota
     return mass(parts, edge, upper) <= (1.0 - place) * total
 
 
-@bare
+@uncounted
 def _multiple(
     view: Any, parts: Any, cell: int, lower: float, upper: float, low: float, high: float, place: float, logs: Any
 ) -> float:
@@ -236,7 +203,7 @@ def _multiple(
     return one
 
 
-@bare
+@uncounted
 def _draw(
     view: Any, low: float, high: float, parts: Any, fraction: Any, floored: bool, rate: float,
     uniform: float, place: float, room: Any,
@@ -256,23 +223,7 @@ def _draw(
     return min(max(o, low), high)
 
 
-_look = bare(cells_of.py_func)
-
-
-@bare
-def _sort(values: Any) -> None:
-    """Sort in place, by Shell's method, which makes no arrays."""
-    gap = 1
-    while gap < values.size // 3:
-        gap = 3 * gap + 1
-    while gap > 0:
-        for i in range(gap, values.size):
-            value, j = values[i], i
-            while j >= gap and values[j - gap] > value:
-                values[j] = values[j - gap]
-                j -= gap
-            values[j] = value
-        gap //= 3
+_look = uncounted(cells_of.py_func)
 
 
 @compiled
@@ -281,7 +232,7 @@ def _room(size: int, parts: int) -> Any:
     return np.empty(size), np.empty(size), np.empty(parts), np.zeros(1, dtype=np.int64)
 
 
-@bare
+@uncounted
 def _walk_tree(
     x: Any, before: Any, gaps: Any, nodes: Any, members: Any, fractions: Any, floored: bool, edge: bool, lattice: Any,
     rates: Any, parts: Any, counts: Any, uniforms: Any, out: Any, drawn: Any, shares: Any,
@@ -312,7 +263,7 @@ def _walk_tree(
             if math.isnan(drawn[i]):
                 return False
         if end - first > 1:
-            _sort(drawn[first:end])
+            sort_values(drawn[first:end])
         for i in range(first, end):
             out[members[i]] = drawn[i]
     return True
