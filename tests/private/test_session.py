@@ -268,7 +268,7 @@ def test_delta_and_rho_of_a_sequence_are_charged() -> None:
     one.step(FEATURES[0], DAYS[0])
     (entry,) = ledger.entries
     assert (entry.epsilon, entry.delta, entry.adjacency) == (1, Fraction(1, 10**6), "add-remove")
-    tree = sessions._with_priors(one._request, [pq.Cauchy(0, 1)] * 2).rho
+    tree = one._mechanism([pq.Cauchy(0, 1)] * 2).rho
     assert entry.rho == tree + Fraction(3, 10) ** 2 / 2 and tree <= Fraction(7, 10) ** 2 / 8
     for account in (pq.Ledger(9), pq.Ledger(9, delta=1e-7)):
         with pytest.raises(BudgetExceededError, match="delta"):
