@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import platform
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -49,7 +50,8 @@ def save_for_machine(folder: Path, name: str, rows: Sequence[dict[str, Any]]) ->
 def beside(call: Callable[[], Any], x: Any, levels: Sequence[float], rounds: int, each: int = 1) -> dict[str, float]:
     """Microseconds of a call that does something `each` times, and ratios to sorting x and to its quantiles elsewhere.
 
-    The calls take turns in this process on one thread, and the best of several rounds counts.
+    The calls take turns in this process, on one thread where they let themselves be told so, and the best of several
+    rounds counts, in seconds of the processor: what else the machine does meanwhile changes these least.
     """
     frame, connection = pl.Series("x", x).to_frame(), duckdb.connect()
     connection.execute("set threads = 1")
@@ -61,6 +63,6 @@ def beside(call: Callable[[], Any], x: Any, levels: Sequence[float], rounds: int
         "to_polars": lambda: frame.select(wanted),
         "to_duckdb": lambda: connection.execute(f"select quantile_cont(x, {list(levels)}) from table_of_x").fetchall(),
     }
-    taken, *seconds = (one for one in best_seconds(rounds, call, *others.values()))
+    taken, *seconds = (one for one in best_seconds(rounds, call, *others.values(), clock=time.process_time))
     ratios = {name: taken / each / other for name, other in zip(others, seconds, strict=True)}
     return {"us": taken / each * 1e6} | ratios
