@@ -120,8 +120,10 @@ serve-book: ## show the book that was built, to this machine only
 lab: $(READY) ## open the notebooks in JupyterLab
 	$(BIN)/jupyter lab $(if $(filter 0,$(shell id -u)),--allow-root) notebooks
 
-bench: $(READY) ## time and memory of one release beside np.sort and np.quantile
+bench: $(READY) ## time and memory of releases beside np.sort, np.quantile, polars and DuckDB
 	$(BIN)/python -m benchmarks.one_release --save results/benchmarks/one_release.csv
+	$(BIN)/python -m benchmarks.speeds --save results/benchmarks/machines
+	$(BIN)/python -m benchmarks.unsorted --save results/benchmarks/machines
 
 # Other libraries bring dependencies that this project does not want, so they live apart.
 $(PEERS_READY): $(READY) benchmarks/peers/requirements.lock

@@ -29,21 +29,26 @@ QUANTILES, TRIALS = (1, 9, 99), 40
 PRIOR = pq.Cauchy(0, 10)
 
 
-def best_seconds(rounds: int, *calls: Callable[[], Any], least: float = 5e-3) -> list[float]:
+Clock = Callable[[], float]
+
+
+def best_seconds(
+    rounds: int, *calls: Callable[[], Any], least: float = 5e-3, clock: Clock = time.perf_counter
+) -> list[float]:
     """The least time of each call over some rounds, the calls taking turns; short ones are repeated to `least`."""
     repeats = []
     for call in calls:
         call()
-        start = time.perf_counter()
+        start = clock()
         call()
-        repeats.append(max(1, int(least / (time.perf_counter() - start))))
+        repeats.append(max(1, int(least / (clock() - start))))
     best = [float("inf")] * len(calls)
     for _ in range(rounds):
         for i, call in enumerate(calls):
-            start = time.perf_counter()
+            start = clock()
             for _ in range(repeats[i]):
                 call()
-            best[i] = min(best[i], (time.perf_counter() - start) / repeats[i])
+            best[i] = min(best[i], (clock() - start) / repeats[i])
     return best
 
 

@@ -9,38 +9,21 @@ is named after the machine's processor and its instruction sets.
 
 from __future__ import annotations
 
-import csv
-import hashlib
-import platform
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import click
-import duckdb
 import numpy as np
-import polars as pl
 
 import pq
-from benchmarks.one_release import PRIOR, QUANTILES, best_seconds, peak_ratio
+from benchmarks.machine import beside, machine, save_for_machine
+from benchmarks.one_release import PRIOR, QUANTILES, peak_ratio
 from pq.private.columns import selection
 from pq.private.fast.lanes import WALK
 from pq.private.mechanisms.joint import CHAIN
 
 SIZES = (10**6, 10**7)
-
-
-def instruction_sets() -> list[str]:
-    """What numpy found of the processor's instruction sets."""
-    from numpy._core._multiarray_umath import __cpu_features__
-
-    return sorted(name for name, there in __cpu_features__.items() if there)
-
-
-def processor() -> str:
-    lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines() if Path("/proc/cpuinfo").exists() else []
-    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
-    return names[0] if names else platform.processor() or platform.machine()
 
 
 def normal(rng: np.random.Generator, n: int) -> Any:
@@ -71,24 +54,12 @@ def measure(name: str, n: int, m: int, rounds: int, mechanism: str) -> dict[str,
     """One row of the table: microseconds of a release, and ratios to what it is beside."""
     x = COLUMNS[name](np.random.default_rng(n), n)
     levels = ((np.arange(m) + 1) / (m + 1)).tolist()
-    series, connection = pl.Series("x", x).to_frame(), duckdb.connect()
-    connection.execute("set threads = 1")
-    table = series.to_arrow()
-    connection.register("table_of_x", table)
 
     def release() -> Any:
         return pq.release(x, levels, epsilon=1, priors=PRIOR, mechanism=mechanism)
 
-    calls = {
-        "sort": lambda: np.sort(x),
-        "quantile": lambda: np.quantile(x, levels),
-        "polars": lambda: series.select([pl.col("x").quantile(q).alias(str(q)) for q in levels]),
-        "duckdb": lambda: connection.execute(f"select quantile_cont(x, {levels}) from table_of_x").fetchall(),
-    }
-    taken, *others = best_seconds(rounds, release, *calls.values())
-    ratios = {f"to_{other}": taken / seconds for other, seconds in zip(calls, others, strict=True)}
-    row = {"column": name, "n": n, "m": m, "mechanism": mechanism, "release_us": taken * 1e6}
-    return row | ratios | {"memory": peak_ratio(x, release)}
+    row = {"column": name, "n": n, "m": m, "mechanism": mechanism}
+    return row | beside(release, x, levels, rounds) | {"memory": peak_ratio(x, release)}
 
 
 @click.command()
@@ -97,8 +68,7 @@ def measure(name: str, n: int, m: int, rounds: int, mechanism: str) -> dict[str,
 @click.option("--save", type=click.Path(file_okay=False, path_type=Path), help="Add the table to this folder.")
 def main(rounds: int, most: int, save: Path | None) -> None:
     """Time releases of unsorted columns beside np.sort, np.quantile, polars and DuckDB."""
-    known = " ".join(instruction_sets())
-    click.echo(f"{processor()}, numpy {np.__version__}: {known}")
+    click.echo(machine())
     for engine in (selection.COUNT, selection.COLLECT, WALK, CHAIN):
         engine.ready(1e9)
     sizes = [n for n in SIZES if n <= most] or [most]
@@ -108,13 +78,7 @@ def main(rounds: int, most: int, save: Path | None) -> None:
     for row in rows:
         click.echo("  ".join(f"{name}={v:.4g}" if isinstance(v, float) else f"{v}" for name, v in row.items()))
     if save is not None:
-        digest = hashlib.sha256(f"{processor()} {known}".encode()).hexdigest()[:8]
-        save.mkdir(parents=True, exist_ok=True)
-        with (save / f"unsorted_{digest}.csv").open("w", newline="", encoding="utf-8") as file:
-            file.write(f"# {processor()}: {known}\n")
-            writer = csv.DictWriter(file, rows[0])
-            writer.writeheader()
-            writer.writerows([{k: f"{v:.4g}" if isinstance(v, float) else v for k, v in row.items()} for row in rows])
+        click.echo(save_for_machine(save, "unsorted", rows))
 
 
 if __name__ == "__main__":

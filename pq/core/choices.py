@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable
 from typing import Literal, get_args
 
@@ -33,5 +32,7 @@ def nearest(word: object, known: Iterable[str], end: str = ".") -> str:
     >>> nearest("couchy", ["cauchy", "normal"])
     '; did you mean cauchy?'
     """
+    import difflib  # nearly never needed
+
     found = difflib.get_close_matches(word, list(known), n=1) if isinstance(word, str) else []
     return f"; did you mean {found[0]}?" if found else end

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-import scipy
 
 from pq.core.priors import Mixture, Prior
 from pq.core.priors.numerics import LARGEST
@@ -56,6 +55,8 @@ class MonotoneCurve:
 
     def at(self, levels: Array) -> Array:
         """The quantiles (c,) at levels (c,) in [0, 1]."""
+        import scipy  # late, as in pq.core.priors.numerics
+
         knots, places, unit = self._knots
         with np.errstate(all="ignore"):
             out = np.full(len(levels), places[0])

@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-import scipy
 
 from pq.core.curves import MonotoneCurve
 from pq.core.noise import DiscreteLaplace, IntArray
@@ -82,6 +81,8 @@ def isotonic_records(counts: IntArray) -> Array:
     >>> isotonic_records(np.array([4, -2, 3])).round(6)
     array([3., 0., 2.])
     """
+    import scipy  # late, as in pq.core.priors.numerics
+
     running = np.cumsum(np.asarray(counts, dtype=np.float64))
     fitted = np.maximum(scipy.optimize.isotonic_regression(running).x, 0.0)
     return np.maximum(np.diff(fitted, prepend=0.0), LEAST_RECORDS)
@@ -156,6 +157,8 @@ class _Model:
 
     def expected(self) -> Array:
         """Mean over the penalties, by their evidence, of the records given the mode of f and the noisy counts."""
+        import scipy  # late, as in pq.core.priors.numerics
+
         f = np.tile(self.first_guess, (len(PENALTIES), 1))
         for _ in range(ROUNDS):
             part, score, information, log_likelihood = self.likelihood(f)
@@ -187,6 +190,8 @@ class _Model:
         The noisy count less the mean is a Gaussian with the mean as its variance, plus Laplace noise; the score is the
         derivative of its log density, and by Tweedie's formula `mean (1 + score)` are the records to expect.
         """
+        import scipy  # late, as in pq.core.priors.numerics
+
         part = np.exp(f) * self.offsets
         mean = np.maximum(part.reshape(self.shape).sum(axis=2), 1e-30)
         spread, rest = np.sqrt(mean), self.counts - mean
@@ -207,6 +212,8 @@ class _Model:
 
     def _factor(self, part: Array, information: Array) -> Array:
         """Cholesky factor of the curvature: the penalty and, within a cell, the products of its parts."""
+        import scipy  # late, as in pq.core.priors.numerics
+
         bands, parts = self.bands.copy(), self.masses.shape[1]
         weighted = information * part
         bands[-1] += (weighted * part).ravel()

@@ -80,6 +80,16 @@ def quantile_fractions(quantiles: Any) -> tuple[Fraction, ...]:
     return fractions
 
 
+def distinct_fractions(fractions: Iterable[Fraction]) -> tuple[Fraction, ...]:
+    """Fractions in increasing order, without repeats; by their floats, which are ten times as fast to compare, where
+    these differ.
+
+    >>> distinct_fractions([Fraction(1, 2), Fraction(1, 3), Fraction(1, 2)])
+    (Fraction(1, 3), Fraction(1, 2))
+    """
+    return tuple(q for _, q in sorted([(float(q), q) for q in set(fractions)]))
+
+
 def budget_fraction(epsilon: Any, name: str = "epsilon") -> Fraction | float:
     """A privacy budget: a positive rational, or infinity (for tests). Raises naming the argument."""
     if isinstance(epsilon, np.ndarray) and epsilon.ndim == 0:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import scipy
 
 from pq.core.scores import Array
 
@@ -23,6 +22,8 @@ def interpolate(levels: Any, values: Any, quantiles: Any) -> Array:
     >>> interpolate([0.25, 0.5, 0.75], [-1.0, 0.0, 1.0], [0.25, 0.5, 0.6]).round(3) + 0.0
     array([-1.   ,  0.   ,  0.376])
     """
+
+    import scipy  # late, as in pq.core.priors.numerics
 
     at, known, wanted = (np.asarray(a, dtype=np.float64) for a in (levels, values, quantiles))
     if at.ndim != 1 or not len(at) or not np.all((at > 0.0) & (at < 1.0)) or np.any(np.diff(at) <= 0.0):

@@ -13,11 +13,19 @@ import numpy as np
 import numpy.typing as npt
 
 from pq.core.choices import Adjacency, Calibration, check_choice
-from pq.core.exact import Number, budget_fraction, decimal_fraction, quantile_fractions, whole_number
+from pq.core.exact import (
+    Number,
+    budget_fraction,
+    decimal_fraction,
+    distinct_fractions,
+    quantile_fractions,
+    whole_number,
+)
 from pq.core.sensitivity import rate, sensitivity
 from pq.core.tree import Node, build_tree
 
 LARGEST_POWER = 50  # the weights of the levels stay well inside the floats
+BITS = 49  # of a denominator that stands for one too large
 LARGEST_DENOMINATOR = 10**15  # a thousand times it is still an int64
 
 
@@ -25,8 +33,8 @@ class PlanArrays(NamedTuple):
     """A plan for compiled code.
 
     nodes: (k, 5) first member, end, low, high and parent of each node, parents first; -1 for none. members: (m,)
-    quantiles of the nodes, one node after another. fractions: (m, 2) numerators and denominators of the relative
-    quantiles. rates: (1, m) nats per rank.
+    quantiles of the nodes, one node after another. fractions: (m, 3) numerators and denominators of the relative
+    quantiles, and what remains of each, in parts of the square of the denominator. rates: (1, m) nats per rank.
     """
 
     nodes: npt.NDArray[np.int64]
@@ -71,10 +79,11 @@ class Plan:
     @cached_property
     def arrays(self) -> PlanArrays | None:
         """The plan as arrays, for compiled code; None where a number has no place in them."""
-        return self.arrays_within(LARGEST_DENOMINATOR)
+        return self.arrays_within(LARGEST_DENOMINATOR, rounded=self.calibration != "paper")
 
-    def arrays_within(self, largest: int) -> PlanArrays | None:
-        """The same with denominators of relative quantiles up to a largest one."""
+    def arrays_within(self, largest: int, rounded: bool = False) -> PlanArrays | None:
+        """The same with denominators of relative quantiles up to a largest one. rounded: whether others may be rounded
+        to a hundred bits, which the floor of a target would notice."""
         members = [i for node in self.nodes for i in node.indices]
         ends = np.cumsum([len(node.indices) for node in self.nodes]).tolist()
         place = {id(child): k for k, node in enumerate(self.nodes) for child in node.children}
@@ -82,10 +91,11 @@ class Plan:
             (end - len(node.indices), end, node.low, node.high, place.get(id(node), -1))
             for node, end in zip(self.nodes, ends, strict=True)
         ]
-        fractions = [(m.relative.numerator, m.relative.denominator) for m in self.mechanisms]
+        relatives = [m.relative for m in self.mechanisms]
         rates = [m.rate for m in self.mechanisms]
-        if max(denominator for _, denominator in fractions) > largest or math.isinf(max(rates)):
+        if (max(q.denominator for q in relatives) > largest and not rounded) or math.isinf(max(rates)):
             return None
+        fractions = [(*q.as_integer_ratio(), 0) if q.denominator <= largest else _in_bits(q) for q in relatives]
         integers = [_frozen(np.array(table, dtype=np.int64)) for table in (nodes, members, fractions)]
         return PlanArrays(integers[0], integers[1], integers[2], _frozen(np.array([rates])))
 
@@ -204,6 +214,12 @@ class Plan:
         ax.set_ylabel("level")
 
 
+def _in_bits(q: Fraction) -> tuple[int, int, int]:
+    """A fraction down to a hundred bits: numerator, denominator, and the rest in parts of its square."""
+    whole, rest = divmod((q.numerator << 2 * BITS) // q.denominator, 1 << BITS)
+    return whole, 1 << BITS, rest
+
+
 def _frozen(array: Any) -> Any:
     array.flags.writeable = False
     return array
@@ -279,7 +295,7 @@ def plan_for(
     public_total: int | None = None,
 ) -> Plan:
     """The plan of checked arguments; kept, since many releases share one. public_total: see `Plan`."""
-    distinct = tuple(sorted(set(quantiles)))
+    distinct = distinct_fractions(quantiles)
     index = {q: i for i, q in enumerate(distinct)}
     root = build_tree(0, len(distinct), -1, -1, 1, budget, arity, power)
     assert root is not None

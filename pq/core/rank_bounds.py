@@ -16,7 +16,6 @@ import math
 from functools import lru_cache
 
 import numpy as np
-import scipy
 
 from pq.core.noise import DiscreteLaplace, IntArray
 from pq.core.scores import Array
@@ -74,6 +73,8 @@ def probability_inside(noise: DiscreteLaplace, count: int, radius: int) -> float
     >>> round(probability_inside(DiscreteLaplace(Fraction(1)), 1, 0), 6)
     0.462117
     """
+    import scipy  # late, as in pq.core.priors.numerics
+
     a = math.exp(-noise.rate)
     inside = np.zeros(2 * radius + 1)
     inside[radius] = 1.0

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from pq.core.choices import Adaptation, Adjacency, Calibration, OnNan, check_choice
-from pq.core.exact import budget_fraction, quantile_fractions, whole_number
+from pq.core.exact import budget_fraction, distinct_fractions, quantile_fractions, whole_number
 from pq.core.grid import grid_step
 from pq.core.plan import power_fraction
 from pq.core.priors import Prior
@@ -87,7 +87,7 @@ class Request:
         given = {name: value for name, value in given.items() if value is not None}
         if given and mechanism not in ("auto", "tree"):
             raise ValueError(f"{next(iter(given))} is an option of the tree, not of mechanism={mechanism!r}")
-        distinct = tuple(sorted(set(fractions)))
+        distinct = distinct_fractions(fractions)
         index = {q: i for i, q in enumerate(distinct)}
         positions = tuple(index[q] for q in fractions)
         chosen = distinct_priors(priors, distinct, positions)

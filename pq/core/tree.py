@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 
 
 @dataclass(frozen=True)
@@ -53,6 +54,12 @@ def _weight(depth: int, power: Fraction) -> Fraction:
     return Fraction(float(depth) ** -float(power))
 
 
+@lru_cache(maxsize=1024)
+def _share(budget: Fraction, depth: int, levels: int, power: Fraction) -> Fraction:
+    """What a node with so many levels from its own down takes of a budget; of most nodes on a level it is the same."""
+    return budget * _weight(depth, power) / sum(_weight(level, power) for level in range(depth, depth + levels))
+
+
 def build_tree(
     start: int, stop: int, low: int, high: int, depth: int, budget: Fraction | float, arity: int, power: Fraction
 ) -> Node | None:
@@ -61,10 +68,7 @@ def build_tree(
     m = stop - start
     if m == 0:
         return None
-    levels = range(depth, depth + _height(m, arity))
-    share = budget
-    if isinstance(budget, Fraction):
-        share = budget * _weight(depth, power) / sum(_weight(level, power) for level in levels)
+    share = _share(budget, depth, _height(m, arity), power) if isinstance(budget, Fraction) else budget
     if m < arity:
         return Node(depth, tuple(range(start, stop)), low, high, share)
     indices = tuple(start - 1 + -(-part * m // arity) for part in range(1, arity))

@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import scipy
 
 from pq.core.budget.nodes import check_steps
 from pq.core.learners.prefix import square_root_coefficients
@@ -137,7 +136,7 @@ class _Aggregator:
         its noise can tell the value, whatever the noise."""
         if self._std == 0.0:
             return total
-        step = 2.0 ** (np.floor(np.log2(self._std)) - ROUNDING_BITS)
+        step = _rounding_step(self._std)
         return np.where(np.abs(total) < step * 2.0**52, np.rint(total / step) * step, total)
 
     def _next(self, value: FloatArray) -> FloatArray:
@@ -145,6 +144,11 @@ class _Aggregator:
 
     def _noise(self) -> FloatArray:
         return self._std * self._normals.draw(self._shape)
+
+
+@cache
+def _rounding_step(noise_std: float) -> float:
+    return float(2.0 ** (np.floor(np.log2(noise_std)) - ROUNDING_BITS))
 
 
 class TreeAggregator(_Aggregator):
@@ -241,6 +245,8 @@ class SquareRootAggregator(_Aggregator):
     def _carry(self, count: int) -> None:
         """Add to the next sums what the newest block adds to them: it is as long as the largest power of two in the
         count, and the sums are as many, so that each row meets each later sum once."""
+        import scipy  # late, as in pq.core.priors.numerics
+
         size = count & -count
         block, later = self._white[count - size : count], self._filtered[count : count + size]
         if size <= _SHORT:

@@ -10,6 +10,7 @@ import numpy as np
 from pq.core.budget.ledger import Ledger, charge
 from pq.core.choices import Adaptation, Adjacency, Calibration, OnNan
 from pq.core.exact import Number, whole_number
+from pq.private.columns import selection
 from pq.private.columns.counts import Counts
 from pq.private.columns.door import Array, Readable, UnreadColumn
 from pq.private.columns.frames import column_of
@@ -125,18 +126,22 @@ def _charge(ledger: Any, purpose: str, maker: Mechanism, times: int) -> None:
 def fulfil(maker: Mechanism, column: Readable, source: Source) -> Release:
     """One release by a mechanism; nothing raises, warns or is kept after the data have come in."""
     with np.errstate(all="ignore"):
-        outcome = _of_parts(maker, column, tape := Tape(source))
+        near = maker.near if isinstance(column, UnreadColumn) and maker.request.on_nan == "drop" else None
+        arrays = column.unsorted(selection.FEWEST) if near is not None and isinstance(column, UnreadColumn) else None
+        outcome = None
+        if near is not None and arrays is not None:
+            tape = source = Tape(source)
+            outcome = _of_parts(maker, Pieces(arrays), near, tape)
+            tape.rewind()
         if outcome is None:
-            outcome = maker.draw(maker.column(*column.records(maker.request.on_nan)), tape.rewind())
+            outcome = maker.draw(maker.column(*column.records(maker.request.on_nan)), source)
     return Release.of(maker, outcome, column.kind)
 
 
-def _of_parts(maker: Mechanism, column: Readable, tape: Tape) -> Outcome | None:
+def _of_parts(maker: Mechanism, records: Pieces, near: tuple[Array, float], tape: Tape) -> Outcome | None:
     """What would be drawn from a column that nobody has sorted, from ever more of what lies around the quantiles; None
     where that does not do, or what is drawn needs all records."""
-    near = maker.near if maker.request.on_nan == "drop" else None
-    arrays = column.unsorted() if near is not None and isinstance(column, UnreadColumn) else None
-    for part in () if near is None or arrays is None else parts_of(Pieces(arrays), *near):
+    for part in parts_of(records, *near):
         try:
             return maker.draw(part, tape.rewind())
         except Unknown as unknown:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from importlib.metadata import version
 from typing import Any, TypedDict
 
 from tqdm import tqdm
@@ -162,6 +161,8 @@ def _cards(release: Reported, paid: Paid) -> list[tuple[str, str]]:
 
 
 def _words(release: Reported, title: str, paid: Paid) -> dict[str, Any]:
+    from importlib.metadata import version  # of a page alone
+
     made = f"pq-quantiles {version('pq-quantiles')}"
     words = promise_of(
         paid.epsilon,

@@ -84,7 +84,10 @@ class Release:
         values = _frozen(np.array(kind.from_numbers(values)))
         whole = getattr(kind, "whole", False)
         drawn = dict(outcome.drawn)
-        return cls(values, **_facts(maker), total=outcome.total, outcome=drawn, kind=str(kind), whole=whole)
+        facts = _facts(maker.origin)
+        if maker is not maker.origin:
+            facts = facts | {"priors": _priors_of(maker.request)}
+        return cls(values, **facts, total=outcome.total, outcome=drawn, kind=str(kind), whole=whole)
 
     def quantile(self, q: Any) -> np.ndarray[Any, Any]:
         """Values (k,) at any further quantiles, for nothing, where a whole distribution function was released.
@@ -264,7 +267,7 @@ def _facts(maker: Mechanism) -> dict[str, Any]:
         "calibration": request.tree.calibration if tree else None,
         "adaptation": request.tree.adaptation if tree else None,
         "grid": None if request.step is None else float(request.step),
-        "priors": request.priors if _in_order(request) else tuple(request.priors[i] for i in request.positions),
+        "priors": _priors_of(request),
         "plan": plan if tree else None,
         "size_guess": request.size_guess,
         "public_total": request.public_total,
@@ -281,6 +284,11 @@ def _finite_values(values: Any, count: int) -> Array:
     if numbers.shape != (count,) or not np.isfinite(numbers).all():
         raise ValueError(f"values must be {count} finite numbers, one for each of the quantiles")
     return numbers
+
+
+def _priors_of(request: Request) -> tuple[Prior, ...]:
+    """One for each quantile in the caller's order."""
+    return request.priors if _in_order(request) else tuple(request.priors[i] for i in request.positions)
 
 
 def _in_order(request: Request) -> bool:

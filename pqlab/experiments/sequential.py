@@ -30,14 +30,24 @@ from pq.private.fast import lanes
 from pq.private.fast.encode import Tables, encode
 from pq.private.mechanisms.tree import Tree
 from pq.private.sequential.predictors import LaplacePredictor
-from pq.sequential import DPLearned, Predictor, PrivatePredictor
+from pq.sequential import Predictor, PrivatePredictor, Static
 from pqlab.experiments.lane_gaps import lane_max_gaps
-from pqlab.experiments.sequential_tasks import BLIND, CONTROLS, METHODS, TASKS, Private, Task, make_predictor
+from pqlab.experiments.sequential_tasks import (
+    BLIND,
+    CONTROLS,
+    METHODS,
+    TASKS,
+    Private,
+    SideBySide,
+    Task,
+    make_predictor,
+)
 from pqlab.experiments.static import even_quantiles, stream
 from pqlab.experiments.table import Row, mean_and_error
 
 FloatArray = npt.NDArray[np.float64]
 BINS = 100
+AHEAD = 16  # releases of which uniforms are drawn at a time
 RESULTS = Path(__file__).resolve().parents[2] / "results" / "sequential"  # of `pq reproduce --profile paper`
 BLOCK = 20  # trials in lockstep
 
@@ -70,18 +80,21 @@ class Day:
         seen = [np.sort(x + task.resolution * (rng.random(len(x)) - 0.5)) for x in records] if task.tied else records
         self.sizes = np.array([len(x) for x in records])
         self.columns = _padded(seen, self.sizes)
+        self._targets: tuple[Sequence[Fraction], npt.NDArray[np.int64]] | None = None
         self._as_they_are = _padded(records, self.sizes) if task.tied else self.columns
 
     def emptied(self) -> Day:
         """The day as one without records, of which a release tells nothing."""
         empty = copy.copy(self)
-        empty.sizes = np.zeros_like(self.sizes)
+        empty.sizes, empty._targets = np.zeros_like(self.sizes), None
         return empty
 
     def targets(self, quantiles: Sequence[Fraction]) -> npt.NDArray[np.int64]:
         """The ranks `floor(q n)`, (trials or 1, m)."""
-        sizes = self.sizes[:, None]
-        return sizes * [q.numerator for q in quantiles] // np.array([q.denominator for q in quantiles])
+        if self._targets is None or self._targets[0] is not quantiles:
+            whole = self.sizes[:, None] * [q.numerator for q in quantiles]
+            self._targets = quantiles, whole // np.array([q.denominator for q in quantiles])
+        return self._targets[1]
 
     def intervals(self, quantiles: Sequence[Fraction]) -> tuple[FloatArray, FloatArray]:
         """Ends of the optimal intervals, (trials or 1, m)."""
@@ -124,11 +137,24 @@ class Releaser:
         rates = [plan.arrays.rates for plan in self.plans if plan.arrays is not None]
         self.rates = np.repeat(np.concatenate(rates), trials, axis=0)
         self.slow = 0  # releases that took the long way
+        self._ahead = iter(())  # uniforms of the next releases
+        self._tables: tuple[Predictor, Tables] | None = None
+
+    def _uniforms(self) -> FloatArray:
+        """Those of the next release, (lanes, m, 2): every stream is drawn from for some releases at a time."""
+        drawn: FloatArray | None = next(self._ahead, None)
+        if drawn is None:
+            shape = (AHEAD, self.trials, len(self.plans[0].distinct), 2)
+            some = np.concatenate([rng.integers(1, 2**53, shape) for rng in self.streams], axis=1)
+            self._ahead = iter(some * 2.0**-53)
+            drawn = next(self._ahead)
+        return drawn
 
     def __call__(self, day: Day, predictor: Predictor, features: FloatArray) -> FloatArray:
-        shape = (self.trials, len(self.plans[0].distinct), 2)
-        uniforms = np.concatenate([rng.integers(1, 2**53, shape) for rng in self.streams]) * 2.0**-53
-        parts, counts = tables(predictor, features)
+        uniforms = self._uniforms()
+        known = None if self._tables is None or self._tables[0] is not predictor else self._tables[1]
+        parts, counts = tables(predictor, features, known)
+        self._tables = predictor, (parts, counts)
         floored = self.calibration == "paper"
         values = lanes.run(
             self.arrays, floored, False, day.columns, day.sizes, parts, counts, uniforms, rates=self.rates
@@ -156,8 +182,16 @@ def _priors(predictor: Predictor, features: FloatArray, lane: int) -> list[Prior
     return each if predictor.robust is None else [p.mix(predictor.robust, predictor.robust_weight) for p in each]
 
 
-def tables(predictor: Predictor, features: FloatArray) -> Tables:
-    """What `pq.private.fast.lanes.run` takes as priors: of all lanes, or one for all."""
+def tables(predictor: Predictor, features: FloatArray, known: Tables | None = None) -> Tables:
+    """What `pq.private.fast.lanes.run` takes as priors: of all lanes, or one for all.
+
+    known: the same of this predictor on another day, which is overwritten.
+    """
+    if known is not None and isinstance(predictor, Static):
+        return known
+    if known is not None and isinstance(predictor, LaplacePredictor):
+        known[0][:, :, 0, 1], known[0][:, :, 0, 2] = predictor.laplaces(features)
+        return known
     if not isinstance(predictor, LaplacePredictor):
         table = encode(predictor.priors(features))
         assert table is not None
@@ -197,9 +231,7 @@ def run_cells(
     data = [task.load(cell.days, trial, cell.seed) for trial in ([0] if task.shared else trials)]
     days, quantiles = len(data[0]), even_quantiles(cell.m)
     groups = [
-        Lockstep(replace(cell, method=method), some, data[0], private or Private())
-        for method in methods
-        for some in ([[epsilon] for epsilon in epsilons] if method == "dp" else [list(epsilons)])
+        Lockstep(replace(cell, method=method), list(epsilons), data[0], private or Private()) for method in methods
     ]
     places = stream(cell.seed, "places", cell.task, cell.first_trial)
     for t in tqdm(range(days), disable=None if progress else True, unit="day", desc=cell.task):
@@ -218,12 +250,23 @@ class Lockstep:
         days, dimension, quantiles = len(data), data.features.shape[1], even_quantiles(cell.m)
         names = [(cell.task, cell.method, epsilon, days, cell.first_trial, cell.m) for epsilon in epsilons]
         self.copies = cell.trials * len(epsilons)
-        learning = stream(cell.seed, "learning", *names[0])
-        self.predictor = make_predictor(
-            cell.method, TASKS[cell.task], dimension, days, self.copies, epsilons[0], learning, private, quantiles
-        )
-        spent = self.predictor.epsilon if isinstance(self.predictor, DPLearned) else 0
-        budgets = [budget_fraction(epsilon) - spent for epsilon in epsilons]
+        task = TASKS[cell.task]
+        budgets = [budget_fraction(epsilon) for epsilon in epsilons]
+        if cell.method == "dp":  # its steps and its noise depend on the budget
+            each = [
+                make_predictor(
+                    "dp", task, dimension, days, cell.trials, epsilon, stream(cell.seed, "learning", *name), private,
+                    quantiles,
+                )
+                for epsilon, name in zip(epsilons, names, strict=True)
+            ]  # fmt: skip
+            self.predictor: Predictor = SideBySide(each)
+            budgets = [budget - one.epsilon for budget, one in zip(budgets, self.predictor.each, strict=True)]
+        else:
+            learning = stream(cell.seed, "learning", *names[0])
+            self.predictor = make_predictor(
+                cell.method, task, dimension, days, self.copies, epsilons[0], learning, private, quantiles
+            )
         noise = [stream(cell.seed, "noise", *name) for name in names]
         self.release = Releaser(budgets, cell.trials, noise, quantiles, cell.calibration)
         self.gaps = np.full((days, self.copies), -1, dtype=np.int32)

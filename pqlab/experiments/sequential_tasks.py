@@ -221,6 +221,25 @@ class Private:
         return own | {"step": tuple(steps), "clip": self.clip, "mechanism": "square-root"}
 
 
+class SideBySide(DPLearned):
+    """Private learners of several budgets, each of which stands for some copies, as one that stands for all of them."""
+
+    def __init__(self, each: Sequence[Any]) -> None:
+        vars(self).update(vars(each[0]))
+        self.each: Sequence[DPLearned] = each
+        self.copies = sum(one.copies for one in each)
+
+    def parameters(self) -> tuple[FloatArray, FloatArray]:
+        maps, phi = zip(*(one.parameters() for one in self.each), strict=True)
+        return np.concatenate(maps), np.concatenate(phi)
+
+    def learn_intervals(self, features: npt.ArrayLike, lower: FloatArray, upper: FloatArray) -> None:
+        """One private step of each."""
+        parts = (np.split(gradient, len(self.each)) for gradient in self.gradients(features, lower, upper))
+        for one, by_map, by_phi in zip(self.each, *parts, strict=True):
+            one.descend((by_map, by_phi))
+
+
 def make_predictor(
     method: str,
     task: Task,

@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner
 from packaging.requirements import Requirement
 
-from benchmarks import interval_coverage, kill_nine, large_column, least_error, many_groups
+from benchmarks import interval_coverage, kill_nine, large_column, least_error, machine, many_groups, speeds
 from benchmarks.peers import __main__ as peers
 from test_workshop import LOCK, PROJECT, ROOT, locked, version_of
 
@@ -120,6 +120,22 @@ def test_coverage_is_counted_of_what_is_said(tmp_path: Path) -> None:
     ]
     result = CliRunner().invoke(interval_coverage.main, options)
     assert result.exit_code == 0 and len((tmp_path / "rows.csv").read_text().splitlines()) == 1 + 2 * 2 * 4
+
+
+def test_speeds_are_those_of_all_that_is_named_and_stay_where_another_machine_made_them(tmp_path: Path) -> None:
+    """The smallest run has each kind of row; a table of another machine lies in a folder of its own."""
+    other = tmp_path / "another" / "speeds.csv"
+    other.parent.mkdir()
+    other.write_text("kept", encoding="utf-8")
+    result = CliRunner().invoke(speeds.main, ["--quick", "--rounds", "1", "--save", str(tmp_path)])
+    assert result.exit_code == 0 and other.read_text(encoding="utf-8") == "kept"
+    (path,) = [path for path in tmp_path.glob("*/speeds.csv") if path != other]
+    with path.open(newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    kinds = {row["what"].split()[0] for row in rows}
+    assert kinds == {"start", "pq", "release", "prepared", "trial", "first", "again", "small", "day"}
+    assert all(float(row["us"]) > 0 for row in rows)
+    assert (path.parent / "machine.txt").read_text(encoding="utf-8").startswith(machine.processor())
 
 
 def stored_coverage() -> list[dict[str, str]]:

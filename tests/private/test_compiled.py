@@ -14,12 +14,13 @@ import pytest
 import pq
 from pq.core import grid as steps
 from pq.core.machine import coins, keep, loss
+from pq.core.plan import _in_bits
 from pq.core.priors import Prior
 from pq.core.priors.base import parameters_of
 from pq.core.priors.kernel import kinds
 from pq.core.request import Request
 from pq.private.columns.cells import Points
-from pq.private.fast import cells, changes, laws, losses, walk
+from pq.private.fast import cells, changes, choose, laws, losses, walk
 from pq.private.fast.encode import encode
 from pq.private.mechanisms import independent
 from pq.private.mechanisms.tree import Tree
@@ -270,14 +271,73 @@ def test_target_ranks_are_exact(seed: int) -> None:
         numerator, n = int(rng.integers(0, denominator + 1)), int(rng.choice([0, 7, 1000, 10**7, 2**40, 2**53, 2**62]))
         n = n if rng.random() < 0.5 else int(rng.integers(0, n + 1))
         exact = Fraction(numerator, denominator) * n
-        assert cells.exact_target(numerator, denominator, n, True) == (math.floor(exact), 0.0)
-        whole, part = cells.exact_target(numerator, denominator, n, False)
+        fraction = np.array([numerator, denominator, 0])
+        assert cells.exact_target(fraction, n, True) == (math.floor(exact), 0.0)
+        whole, part = cells.exact_target(fraction, n, False)
         assert whole == math.floor(exact) and abs(Fraction(part) - (exact - whole)) <= Fraction(1, 2**52)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_targets_of_long_quantiles_are_right_to_the_last_bit_of_a_part(seed: int) -> None:
+    """Quantiles of forty digits, for any number of records; a mutant forgets what remains after fifty bits."""
+    rng, forgotten = np.random.default_rng(seed), 0
+    for _ in range(2000):
+        denominator = int(rng.integers(10**15, 10**18)) * int(rng.integers(10**15, 10**18))
+        q = Fraction(int(rng.integers(0, 10**15)) * denominator // 10**15, denominator)
+        n = int(rng.choice([0, 7, 1000, 10**7, 2**40, 2**53, 2**62]))
+        row = _in_bits(q)
+        whole, part = cells.exact_target(np.array(row), n, False)
+        assert 0.0 <= part <= 1.0
+        assert abs(whole + Fraction(part) - q * n) <= Fraction(1, 2**30 if n > 2**53 else 2**44)
+        whole, part = cells.exact_target(np.array([*row[:2], 0]), n, False)
+        forgotten += abs(whole + Fraction(part) - q * n) > Fraction(1, 1000)
+    assert forgotten > 200
+
+
+def test_many_quantiles_of_many_digits_need_no_formulas() -> None:
+    """Two hundred quantiles of seventeen digits: the outputs of the specification, to the last digits."""
+    rng, m = np.random.default_rng(0), 200
+    asked = tree([(i + 1) / (m + 1) for i in range(m)], pq.Cauchy(0, 3), epsilon=5.0)
+    assert asked.arrays is not None and np.count_nonzero(asked.arrays.fractions[:, 2]) > 20
+    column = Points(np.sort(rng.normal(size=3000)))
+    quick, failed, slow = both(asked, column, rng.random((3, m, 2)))
+    assert not failed.any()
+    np.testing.assert_allclose(quick, slow, rtol=1e-9, atol=1e-9)
+    floored = tree([(i + 1) / (m + 1) for i in range(m)], pq.Cauchy(0, 3), calibration="paper")
+    assert floored.arrays is None  # a floor tells all digits
+
+
+@pytest.mark.parametrize("grid", [None, 0.001])
+def test_room_grows_with_what_is_weighed(grid: float | None) -> None:
+    """A budget that leaves out no cell of more than there is room for at first; lanes in turn with others."""
+    rng = np.random.default_rng(1)
+    asked = tree(even_quantiles(3), pq.Cauchy(0, 3), epsilon=0.001, grid=grid)
+    column = asked.column(np.sort(rng.normal(size=4 * walk.ROOM)), None)
+    assert len(column.values) > walk.ROOM
+    quick, failed, slow = both(asked, column, rng.random((4, 3, 2)))
+    assert not failed.any()
+    np.testing.assert_allclose(quick, slow, rtol=1e-9, atol=1e-9)
+
+
+def test_outputs_of_a_node_are_sorted_however_many() -> None:
+    rng = np.random.default_rng(2)
+    for size in (0, 1, 2, 3, 10, 1000):
+        values = rng.integers(-9, 9, size) * rng.choice([1.0, 0.5, 1e300], size)
+        mine = values.copy()
+        choose.sort_values(mine)
+        assert mine.tolist() == np.sort(values).tolist()
 
 
 def test_kept_code_goes_with_its_sources_and_their_constants() -> None:
     """numba looks at one file only when it keeps machine code; the digest of all is a part of the key."""
-    for function in (walk.walk_lanes, losses.pair_losses, changes.pair_changes, coins.bet, loss.laplace_losses):
+    for function in (
+        walk.walk_lanes,
+        losses.pair_losses,
+        changes.pair_changes,
+        coins.bet,
+        loss.laplace_losses,
+        loss.learned_losses,
+    ):
         assert [cell.cell_contents for cell in function.py_func.__closure__] == [keep.SOURCES]
     keys = {
         keep.kept("int64(int64)")(make).dispatcher._cache._index_key(None, _Codegen())

@@ -8,6 +8,7 @@ import math
 import os
 import pickle
 import threading
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -92,7 +93,21 @@ def test_a_session_that_stored_its_generator_would_repeat_itself() -> None:
 
 
 def _maker(one: Session) -> Any:
-    return sessions._with_priors(one._request, one.predictor.priors([0.0]))
+    return one._mechanism(one.predictor.priors([0.0]))
+
+
+def test_a_mechanism_is_renewed_with_the_priors_of_the_day() -> None:
+    """Each day's release is that of a mechanism made anew with the priors which it tells."""
+    one = session()
+    for day, x in enumerate(DAYS[:3]):
+        priors = one.predictor.priors(FEATURES[day])
+        released = one.step(FEATURES[day], x)
+        anew = sessions.mechanism_for(replace(one._request, priors=tuple(priors)))
+        assert one._maker is not None and released.priors == tuple(priors)
+        assert (one._maker.origin is one._maker) == (day == 0)
+        column = anew.column(np.sort(np.asarray(x, dtype=float)), None)
+        mine, theirs = (maker.draw(column, sessions.Source(1)).values.tolist() for maker in (one._maker, anew))
+        assert mine == theirs
 
 
 def test_one_seed_for_every_run_does_not_repeat_noise(tmp_path: Path) -> None:
@@ -253,7 +268,7 @@ def test_delta_and_rho_of_a_sequence_are_charged() -> None:
     one.step(FEATURES[0], DAYS[0])
     (entry,) = ledger.entries
     assert (entry.epsilon, entry.delta, entry.adjacency) == (1, Fraction(1, 10**6), "add-remove")
-    tree = sessions._with_priors(one._request, [pq.Cauchy(0, 1)] * 2).rho
+    tree = one._mechanism([pq.Cauchy(0, 1)] * 2).rho
     assert entry.rho == tree + Fraction(3, 10) ** 2 / 2 and tree <= Fraction(7, 10) ** 2 / 8
     for account in (pq.Ledger(9), pq.Ledger(9, delta=1e-7)):
         with pytest.raises(BudgetExceededError, match="delta"):

@@ -20,8 +20,6 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Literal
 
-import scipy
-
 from pq.core.choices import check_choice
 from pq.core.exact import decimal_fraction
 from pq.core.plan import Plan
@@ -139,6 +137,8 @@ def zcdp_delta(rho: float | Fraction, epsilon: float) -> float:
     >>> round(zcdp_delta(0.1, 1.5), 8)
     0.00035081
     """
+    import scipy  # late, as in pq.core.priors.numerics
+
     rho = _float_above(rho, "rho")
     if not epsilon >= 0:
         raise ValueError(f"epsilon must not be negative, got {epsilon}")

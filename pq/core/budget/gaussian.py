@@ -11,11 +11,18 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from functools import cache
+from typing import Any
 
 import numpy as np
-import scipy
 
-_POINTS, _SHARES = np.polynomial.legendre.leggauss(16)
+
+@cache
+def _rule() -> tuple[Any, Any]:
+    """Gauss-Legendre nodes and weights on [-1, 1]."""
+    return np.polynomial.legendre.leggauss(16)
+
+
 _SHORT = 0.5  # intervals over which the fall is integrated; over longer ones a difference keeps its digits
 _FIRST, _LAST = -37.0, 40.0  # where delta is one, and where it is below the floats
 _MARGIN = 1e-11  # of log delta: more than the formulas and their arguments are off
@@ -24,19 +31,23 @@ _LOG_ROOT = 0.5 * math.log(2.0 * math.pi)
 
 def _mills(x: float) -> float:
     """Mills' ratio of a standard normal, tail over density."""
+    import scipy  # late, as in pq.core.priors.numerics
+
     return math.sqrt(0.5 * math.pi) * float(scipy.special.erfcx(x * math.sqrt(0.5)))
 
 
 def _log_delta(low: float, width: float) -> float:
     """Log of delta where `low` is as above and `width = 1 / s`."""
+    import scipy  # late, as in pq.core.priors.numerics
+
     if low < _FIRST:
         return 0.0
     if width > _SHORT:
         fall = _mills(low) - _mills(low + width)
     else:  # the slope of Mills' ratio is minus 1 - t mills(t)
-        at = low + width * 0.5 * (1.0 + _POINTS)
+        at = low + width * 0.5 * (1.0 + _rule()[0])
         slope = 1.0 - at * math.sqrt(0.5 * math.pi) * scipy.special.erfcx(at * math.sqrt(0.5))
-        fall = 0.5 * width * float(_SHARES @ slope)
+        fall = 0.5 * width * float(_rule()[1] @ slope)
     return min(math.log(fall) - 0.5 * low * low - _LOG_ROOT, 0.0) if fall > 0.0 else -math.inf
 
 

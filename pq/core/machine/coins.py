@@ -7,12 +7,12 @@ from typing import Any
 
 from numba import boolean, float64, void
 
-from pq.core.machine.keep import compiled, given, kept
+from pq.core.machine.keep import given, kept, uncounted
 
 LARGEST, TOTAL, REWARD, SUM, COUNT, NUMBERS = 0, 1, 2, 3, 4, 5  # running numbers of a gambler, and how many there are
 
 
-@compiled
+@uncounted
 def _add(bets: Any, i: int, coin: float, distance: float) -> None:
     size = abs(coin)
     bets[LARGEST, i] = max(bets[LARGEST, i], size)
@@ -23,7 +23,7 @@ def _add(bets: Any, i: int, coin: float, distance: float) -> None:
         bets[COUNT, i] += 1.0
 
 
-@compiled
+@uncounted
 def _play(
     state: Any, tail: Any, trial: Any, i: int, coin: float, distance: float, patience: float, ratio: float
 ) -> None:
@@ -39,11 +39,12 @@ def _play(
         tail[:, i] = 0.0
     if tail[COUNT, i] >= patience:
         if ratio * tail[TOTAL, i] < tail[COUNT, i] * state[LARGEST, i]:
-            state[:, i] = tail[:, i]
+            for row in range(state.shape[0]):
+                state[row, i] = tail[row, i]
         trial[i] = False
 
 
-@compiled
+@uncounted
 def _stake(state: Any, i: int, alpha: float) -> float:
     """Quotients by the largest first: products of very small or very large gradients are no floats."""
     largest = state[LARGEST, i] if state[LARGEST, i] > 0.0 else 1.0

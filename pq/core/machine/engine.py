@@ -1,14 +1,16 @@
 """When machine code does the work of formulas: a question to this machine and to public facts, never to the data.
 
-Compiling takes longer than many a release. So formulas answer until machine code is on disk (`make setup` puts it
-there, and so does every compilation), or until they have taken about as long as the compiler would: who rents until the
-rents make up the price pays at most twice the least. Both engines have the same law, and the same answers to the same
+Compiling takes longer than many a release, and so does loading what has been compiled, unless it is loaded already.
+Formulas answer until they have taken about as long as loading machine code that is on disk (`make setup` puts it there,
+and so does every compilation), or as compiling it: who rents until the rents make up the price pays at most twice the
+least. Both engines have the same law, and the same answers to the same
 uniforms up to the last digits.
 """
 
 from __future__ import annotations
 
 import os
+import sys
 import threading
 from collections.abc import Iterator
 from importlib import import_module
@@ -17,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 COMPILE_SECONDS = 10.0  # about what a large inner loop takes
+LOAD_SECONDS = 0.5  # about what the compiler takes to be imported, without which kept code cannot be loaded
 
 
 class Engine:
@@ -43,14 +46,14 @@ class Engine:
         with self._lock:
             self._rent += seconds
             pays = self._rent >= COMPILE_SECONDS
-            if self._function is None and not self._failed and (pays or (not self._looked and any(self._traces()))):
-                self._looked = True
+            loads = not self._looked and (self._rent >= LOAD_SECONDS or "numba" in sys.modules)
+            self._looked = self._looked or loads
+            if self._function is None and not self._failed and (pays or (loads and any(self._traces()))):
                 try:
                     kept = self._import()
                     self._function = kept if kept.load() or (pays and kept.make(tell=True)) else None
                 except Exception:  # of the file system, of damaged files, of the compiler: no fault of the caller
                     self._failed = True
-            self._looked = True
         return self._function is not None
 
     def __call__(self, *arguments: Any) -> Any:

@@ -87,6 +87,13 @@ def compiled(function: Any) -> Any:
     return njit(**_OPTIONS)(function)
 
 
+def uncounted(function: Any) -> Any:
+    """As `compiled`, without counting who holds an array, which takes as long as a short release: for functions that
+    make no arrays, and give arrays to such functions alone."""
+    options: dict[str, Any] = {"_nrt": False, **_OPTIONS}
+    return njit(**options)(function)
+
+
 def kept(signature: Any) -> Callable[[Callable[[int], Any]], Kept]:
     """Compile the function that a maker gives when it is called with the digest of the sources, and keep it on disk.
 

@@ -10,14 +10,14 @@ from typing import Any
 
 from numba import float64, void
 
-from pq.core.machine.keep import compiled, given, kept
+from pq.core.machine.keep import given, kept, uncounted
 
 LOG_2 = math.log(2.0)
 
 SERIES_BELOW = 0.3
 
 
-@compiled
+@uncounted
 def _one_minus_ratio(width: float) -> float:
     """1 - w / (e^w - 1) for small w, by Bernoulli numbers."""
     s = width * width
@@ -27,7 +27,7 @@ def _one_minus_ratio(width: float) -> float:
     return 0.5 * width - s * series
 
 
-@compiled
+@uncounted
 def _outside(near: float, end: float, end_less: float, phi: float, width: float) -> Any:
     """Loss and slopes of an interval that does not hold the location: mass = exp(-near) (1 - exp(-span)) / 2."""
     span = phi * width
@@ -37,7 +37,7 @@ def _outside(near: float, end: float, end_less: float, phi: float, width: float)
     return loss, -1.0, end - (0.0 if math.isinf(width) else width / math.expm1(span))
 
 
-@compiled
+@uncounted
 def _inside(near: float, far: float, shift: float, end: float, other: float, width: float) -> Any:
     """The same where it does: twice the mass = (1 - exp(near)) + (1 - exp(-far)), near <= 0 <= far."""
     far = max(far, 0.0)
@@ -51,7 +51,25 @@ def _inside(near: float, far: float, shift: float, end: float, other: float, wid
     return loss, tail * math.expm1(-shift) / twice, root * pull / twice * root
 
 
-_IN = given(float64, 1)
+@uncounted
+def _loss_at(theta: float, phi: float, low: float, high: float, width: float) -> Any:
+    """Loss, and slopes by theta and by phi, of one interval."""
+    near, far = low * phi - theta, high * phi - theta
+    shift = near + far
+    flip = shift < 0.0  # mirror at the location, so that `near` is the nearer end
+    end_less = (-high if flip else low) * phi - 1.0
+    if flip:
+        near, far, low, high, shift = -far, -near, -high, -low, -shift
+    if near >= 0.0:
+        loss, by_theta, by_phi = _outside(near, low, end_less, phi, width)
+    else:
+        loss, by_theta, by_phi = _inside(near, far, shift, low, high, width)
+    # An interval that is the whole line, or that lies at infinity, gives no direction.
+    by_theta = (-by_theta if flip else by_theta) if math.isfinite(by_theta) else 0.0
+    return loss, by_theta, by_phi if math.isfinite(by_phi) else 0.0
+
+
+_IN, _TABLE = given(float64, 1), given(float64, 2)
 
 
 @kept(void(_IN, _IN, _IN, _IN, _IN, float64[:, ::1]))
@@ -60,20 +78,27 @@ def laplace_losses(sources: int) -> Any:
         """Put losses and gradients by theta and by phi into `out` (3, k); the other arguments are (k,)."""
         sources  # noqa: B018 (see pq.core.machine.keep)
         for i in range(theta.size):
-            low, high = lower[i], upper[i]
-            near, far = low * phi[i] - theta[i], high * phi[i] - theta[i]
-            shift = near + far
-            flip = shift < 0.0  # mirror at the location, so that `near` is the nearer end
-            end_less = (-high if flip else low) * phi[i] - 1.0
-            if flip:
-                near, far, low, high, shift = -far, -near, -high, -low, -shift
-            if near >= 0.0:
-                loss, by_theta, by_phi = _outside(near, low, end_less, phi[i], width[i])
-            else:
-                loss, by_theta, by_phi = _inside(near, far, shift, low, high, width[i])
-            out[0, i] = loss
-            # An interval that is the whole line, or that lies at infinity, gives no direction.
-            out[1, i] = (-by_theta if flip else by_theta) if math.isfinite(by_theta) else 0.0
-            out[2, i] = by_phi if math.isfinite(by_phi) else 0.0
+            out[0, i], out[1, i], out[2, i] = _loss_at(theta[i], phi[i], lower[i], upper[i], width[i])
+
+    return run
+
+
+@kept(void(_TABLE, _TABLE, _TABLE, _TABLE, _IN, _IN, _IN, float64[:, :, ::1]))
+def learned_losses(sources: int) -> Any:
+    def run(
+        theta: Any, phi: Any, lower: Any, upper: Any, loc: Any, scale: Any, least: Any, out: Any
+    ) -> None:  # fmt: skip
+        """The same into `out` (3, k, m), with intervals (k or 1, m) in the unit of the data, which are brought to units
+        `scale` (m,) around `loc` (m,) and widened to `least` (m,)."""
+        sources  # noqa: B018 (see pq.core.machine.keep)
+        for k in range(theta.shape[0]):
+            row = k % lower.shape[0]
+            for i in range(theta.shape[1]):
+                low, high = (lower[row, i] - loc[i]) / scale[i], (upper[row, i] - loc[i]) / scale[i]
+                width = high - low
+                if not width >= least[i]:
+                    middle, width = 0.5 * (low + high), least[i]
+                    low, high = middle - 0.5 * width, middle + 0.5 * width
+                out[0, k, i], out[1, k, i], out[2, k, i] = _loss_at(theta[k, i], phi[k, i], low, high, width)
 
     return run

@@ -165,11 +165,13 @@ def cauchy_point(loc: float, scale: float, a: float, b: float, u: float) -> floa
     return inside(loc - unit / math.tan(math.atan2(1.0, -x) + u * total), a, b)
 
 
-def _add_cells(loc: float, scale: float, weight: float, edges: Any, out: Any) -> None:
+def add_cells_above(loc: float, scale: float, weight: float, least: float, edges: Any, out: Any) -> None:
+    """Add what the cells hold above a least number."""
     unit, weight = 1.0 / scale, weight / math.pi
     others = 0
     for i in range(out.size):  # without a branch, so that several cells go through the processor at once
-        x, y, width = (edges[i] - loc) * unit, (edges[i + 1] - loc) * unit, (edges[i + 1] - edges[i]) * unit
+        a, b = edges[i] if edges[i] > least else least, edges[i + 1] if edges[i + 1] > least else least
+        x, y, width = (a - loc) * unit, (b - loc) * unit, (b - a) * unit
         t = width / (1.0 + x * y)
         near = 0.0 <= t < 0.05
         others += not near
@@ -177,9 +179,14 @@ def _add_cells(loc: float, scale: float, weight: float, edges: Any, out: Any) ->
     if others == 0:
         return
     for i in range(out.size):
-        x, y, width = (edges[i] - loc) * unit, (edges[i + 1] - loc) * unit, (edges[i + 1] - edges[i]) * unit
+        a, b = edges[i] if edges[i] > least else least, edges[i + 1] if edges[i + 1] > least else least
+        x, y, width = (a - loc) * unit, (b - loc) * unit, (b - a) * unit
         if not 0.0 <= width / (1.0 + x * y) < 0.05 and width > 0.0:
             out[i] += weight * seen_angle(x, y, width)
+
+
+def _add_cells(loc: float, scale: float, weight: float, edges: Any, out: Any) -> None:
+    add_cells_above(loc, scale, weight, -math.inf, edges, out)
 
 
 @dataclass(frozen=True)

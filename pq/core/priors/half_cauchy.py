@@ -4,12 +4,20 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from pq.core.priors.arguments import positive, real
 from pq.core.priors.base import Prior, set_parameters
-from pq.core.priors.cauchy import cauchy_inverse, cauchy_log_density, cauchy_log_mass, cauchy_point, seen_angle
+from pq.core.priors.cauchy import (
+    add_cells_above,
+    cauchy_inverse,
+    cauchy_log_density,
+    cauchy_log_mass,
+    cauchy_point,
+    seen_angle,
+)
 from pq.core.priors.kernel import Kernel, Row, moderate
 from pq.core.priors.location_scale import location_scale_quantile
 from pq.core.priors.numerics import LOG_2, Array
@@ -31,8 +39,12 @@ def _point(loc: float, scale: float, a: float, b: float, u: float) -> float:
     return cauchy_point(loc, scale, max(a, loc), b, u)
 
 
+def _add_cells(loc: float, scale: float, weight: float, edges: Any, out: Any) -> None:
+    add_cells_above(loc, scale, 2.0 * weight, loc, edges, out)
+
+
 @dataclass(frozen=True)
-class HalfCauchy(Prior, twin="halfcauchy", kernel=Kernel(_mass, _machine_log_mass, _point)):
+class HalfCauchy(Prior, twin="halfcauchy", kernel=Kernel(_mass, _machine_log_mass, _point, _add_cells)):
     """The Cauchy law folded to the right of `loc`: for data with a lower bound (`sec:applications`).
 
     scale: the median's distance from `loc`, positive. loc: the lower bound; both in the unit of the data. Raises

@@ -45,6 +45,12 @@ class Mixture(Prior, twin=None, kernel=None):
         priors = [Prior.from_dict(prior) for prior in parameters.pop("priors", ())]
         return cls(priors=tuple(priors), **parameters)
 
+    def _with_first(self, prior: Prior) -> Mixture:
+        """The same weights with another first prior, of which nothing is left to check."""
+        other = object.__new__(Mixture)
+        set_parameters(other, priors=(prior, *self.priors[1:]), weights=self.weights)
+        return other
+
     def _components(self) -> list[tuple[float, Prior]]:
         return [(w, prior) for w, prior in zip(self.weights, self.priors, strict=True) if w > 0.0]
 

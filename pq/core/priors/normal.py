@@ -27,7 +27,7 @@ from pq.core.priors.numerics import (
 )
 
 SQRT_2_OVER_PI = math.sqrt(2.0 / math.pi)
-NODES, WEIGHTS = unit_rule(14)
+NODES = 14
 
 
 def _log_mass(lower: Array, upper: Array, loc: float, scale: float) -> Array:
@@ -94,8 +94,9 @@ def _tail(z: Array) -> Array:
 
 def _offset_mass(u: Array, width: Array) -> Array:
     """Mean of exp(-(u t + t^2 / 2)) for t in [0, width]: for narrow intervals, where tails would cancel."""
-    t = width[:, None] * NODES
-    return np.asarray(np.exp(-t * (u[:, None] + 0.5 * t)) @ WEIGHTS)
+    nodes, weights = unit_rule(NODES)
+    t = width[:, None] * nodes
+    return np.asarray(np.exp(-t * (u[:, None] + 0.5 * t)) @ weights)
 
 
 def normal_inverse(

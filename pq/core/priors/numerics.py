@@ -29,15 +29,16 @@ LOG_SQRT_2_PI = 0.5 * (LOG_2 + LOG_PI)
 SQRT_HALF = float(np.sqrt(0.5))
 
 
+@cache
 def unit_rule(order: int) -> tuple[Array, Array]:
-    """Gauss-Legendre nodes and weights on [0, 1]."""
+    """Gauss-Legendre nodes and weights on [0, 1], made when they are first needed."""
     nodes, weights = np.polynomial.legendre.leggauss(order)
     return 0.5 * (nodes + 1.0), 0.5 * weights
 
 
 @cache
 def special() -> Any:
-    """`scipy.special`, loaded when a law first needs it."""
+    """`scipy.special`, loaded when a law first needs it, since that takes as long as a quarter of all else."""
     import scipy.special
 
     return scipy.special

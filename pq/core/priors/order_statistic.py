@@ -17,7 +17,7 @@ from pq.core.priors.mixture import Mixture
 from pq.core.priors.numerics import LARGEST, Array, between, numbers_only, special, unit_rule
 from pq.core.priors.scipy_prior import from_scipy
 
-_SHARES, _SHARE_WEIGHTS = unit_rule(20)
+_NODES = 20
 _SMALL = 1e-280  # below it incomplete beta functions come from their series, in logs
 _MOST_TERMS = 100_000
 _INVERTIBLE = -9.0  # log of the mass above which sampling may subtract shares
@@ -128,10 +128,11 @@ def _log_beta_mass(
     narrow = np.flatnonzero(~((rest < 0.5) | (kept > 0.3) | (most == -np.inf)))
     if narrow.size:
         x, w, y = log_near[narrow, None], log_inside[narrow, None], log_far[narrow, None]
-        log_p, log_q = np.logaddexp(x, w + np.log(_SHARES)), np.logaddexp(y, w + np.log1p(-_SHARES))
+        shares, weights = unit_rule(_NODES)
+        log_p, log_q = np.logaddexp(x, w + np.log(shares)), np.logaddexp(y, w + np.log1p(-shares))
         heights = _log_beta_density(a[narrow, None], b[narrow, None], log_p, log_q)
         top = np.max(heights, axis=1)
-        out[narrow] = top + np.log(np.exp(heights - top[:, None]) @ _SHARE_WEIGHTS) + w[:, 0]
+        out[narrow] = top + np.log(np.exp(heights - top[:, None]) @ weights) + w[:, 0]
     return out
 
 

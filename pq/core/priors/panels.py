@@ -19,7 +19,7 @@ DEGREE = 15
 REACH, TALL = 4.0, 18.0
 _ORDERS = np.arange(1.0, DEGREE + 1.0)[:, None]
 _GROWTH = 0.5 * (REACH**_ORDERS + REACH**-_ORDERS)  # of a Chebyshev polynomial, to the edge of the ellipse
-NODES, WEIGHTS = unit_rule(20)
+NODES = 20
 BLOCK = 512  # intervals at a time: each has twenty nodes
 
 
@@ -34,9 +34,10 @@ def evaluated(shapes: Array, t: Array) -> Array:
 
 def log_means(shapes: Array, start: Array | float = 0.0, width: Array | float = 1.0) -> Array:
     """Log of the mean of the exponentials of series on the parts from `start` on, of that width, of their panels."""
-    values = evaluated(shapes, start + np.multiply.outer(NODES, np.broadcast_to(width, shapes.shape[1:])))
+    nodes, weights = unit_rule(NODES)
+    values = evaluated(shapes, start + np.multiply.outer(nodes, np.broadcast_to(width, shapes.shape[1:])))
     top = np.max(values, axis=0)
-    return np.asarray(top + np.log(WEIGHTS @ np.exp(values - top)))
+    return np.asarray(top + np.log(weights @ np.exp(values - top)))
 
 
 def tamed(shapes: Array) -> Array:

@@ -8,6 +8,7 @@ panel the mass is spread as the density says, on narrow panels that halve until 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,7 +23,11 @@ MOST_POINTS = 60_000  # at which a density is asked in the far tails; twice as m
 ROUNDS = 70
 
 _PLACES = 0.5 - 0.5 * np.cos(np.pi * (np.arange(DEGREE + 1) + 0.5) / (DEGREE + 1))  # Chebyshev points in [0, 1]
-_TO_SERIES = np.linalg.inv(np.polynomial.chebyshev.chebvander(2.0 * _PLACES - 1.0, DEGREE))
+
+
+@cache
+def _to_series() -> Array:
+    return np.asarray(np.linalg.inv(np.polynomial.chebyshev.chebvander(2.0 * _PLACES - 1.0, DEGREE)), dtype=np.float64)
 
 
 class _Pieces(NamedTuple):
@@ -166,7 +171,7 @@ def _size(heights: Array) -> Array:
 def _fit(heights: Array, widths: Array) -> tuple[Array, Array, Array]:
     """Series through log densities or a flat one, log integrals, and how large the last coefficients are."""
     known: Masks = np.isfinite(heights)
-    series = np.asarray(_TO_SERIES @ np.where(known, heights, 0.0), dtype=np.float64)
+    series = np.asarray(_to_series() @ np.where(known, heights, 0.0), dtype=np.float64)
     shapes = tamed(series)
     misfit: Array = np.maximum(np.max(np.abs(series[-2:]), axis=0), np.max(np.abs(series - shapes), axis=0))
     flat = ~known.all(axis=0) | ((shapes[1] == 0.0) & (misfit > 0.0))

@@ -27,12 +27,11 @@ import numpy.typing as npt
 
 from pq.core.kind import NUMBER, Kind
 from pq.private.columns.declared import Array, declaration_of
-from pq.private.columns.library import library_of
+from pq.private.columns.library import is_ready, library_of
 
 __all__ = ["LARGEST", "Array", "Readable", "SortedColumn", "UnreadColumn", "as_floats", "with_missing"]
 
 LARGEST = float(np.finfo(np.float64).max)
-FLOAT64 = np.dtype(np.float64)
 HEAD = 16  # records that are looked at before all are, to see whether a column is in order
 
 
@@ -63,7 +62,7 @@ def as_floats(x: Any) -> Array:
 
 def kind_and_floats(x: Any) -> tuple[Kind, Array]:
     """What a column in memory is declared to be, and its records as `as_floats` gives them."""
-    if _is_ready(x):
+    if is_ready(x):
         return NUMBER, x
     with quiet():
         kind, read, _ = declaration_of(x, library_of(x)).of(x)
@@ -79,10 +78,6 @@ def quiet() -> Iterator[None]:
     with FILTERS, warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         yield
-
-
-def _is_ready(x: Any) -> bool:
-    return type(x) is np.ndarray and x.dtype == FLOAT64 and x.ndim == 1
 
 
 def _known_in_order(values: Array) -> Array:
@@ -144,14 +139,16 @@ class UnreadColumn:
         known = _known_in_order(found)
         return known, len(found) - len(known)
 
-    def unsorted(self) -> list[npt.NDArray[Any]] | None:
+    def unsorted(self, least: int = 0) -> list[npt.NDArray[Any]] | None:
         """All records in the order and the type in which they came, missing ones among them, as arrays of real numbers;
-        None where their order is known, or they have to be read in another way."""
+        None where their order is known, they have to be read in another way, or they are fewer than `least`."""
         if "_held" in vars(self):
             return None
         found = self._found if self._pieces is None else self._pieces()
         arrays = [found] if isinstance(found, np.ndarray) else found
-        return None if not isinstance(arrays, list) or all(map(_in_order, arrays)) else arrays
+        if not isinstance(arrays, list) or sum(map(len, arrays)) < least or all(map(_in_order, arrays)):
+            return None
+        return arrays
 
     @property
     def missing(self) -> int:

@@ -15,11 +15,12 @@ import numpy as np
 
 from pq.core.exact import Number, whole_number
 from pq.core.grid import grid_step
+from pq.core.kind import NUMBER
 from pq.private.columns.counts import Counts
 from pq.private.columns.declared import declaration_of
 from pq.private.columns.door import Array, IntArray, Readable, SortedColumn, UnreadColumn, quiet
 from pq.private.columns.grouping import GroupedColumn, open_table
-from pq.private.columns.library import library_of
+from pq.private.columns.library import is_ready, library_of
 from pq.private.columns.reduce import rounded
 from pq.private.columns.tables import counting, wanted_columns
 from pq.private.columns.text import TextColumn
@@ -105,12 +106,19 @@ def column_of(x: Any) -> Readable:
     """
     if isinstance(x, (SortedColumn, Counts, UnreadColumn)):
         return x
+    kind, read, pieces, plain = _declared(x)
+    return UnreadColumn(kind, read, pieces, plain)
+
+
+def _declared(x: Any) -> tuple[Any, Any, Any, bool]:
+    """What an `UnreadColumn` is made of."""
+    if is_ready(x):  # says as much as what follows, ten times as fast
+        return NUMBER, lambda: x, None, True
     plain = type(x) is np.ndarray  # has nothing to warn of
     with nullcontext() if plain else quiet():
         library = library_of(x)
         counted = None if type(x) in NO_TABLES else counting(x, library, None, None, None)
-        kind, read, pieces = (*counted, None) if counted else declaration_of(x, library).of(x)
-    return UnreadColumn(kind, read, pieces, plain)
+        return (*counted, None, plain) if counted else (*declaration_of(x, library).of(x), plain)
 
 
 def records_of(x: Any, on_nan: str = "drop") -> tuple[Array, IntArray | None]:

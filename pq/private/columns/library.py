@@ -5,6 +5,9 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any
 
+import numpy as np
+
+FLOAT64 = np.dtype(np.float64)
 KNOWN = ("numpy", "pandas", "polars", "pyarrow")  # whose columns declare what they hold
 
 
@@ -22,3 +25,8 @@ def _library(kind: type) -> str:
 def is_table(x: Any) -> bool:
     """Whether x is a data frame or a query of whatever engine, by its type alone."""
     return hasattr(type(x), "columns")
+
+
+def is_ready(x: Any) -> bool:
+    """Whether x is a column of floats as it is."""
+    return type(x) is np.ndarray and x.dtype == FLOAT64 and x.ndim == 1

@@ -26,7 +26,7 @@ COLLECT = Engine("pq.private.fast.buckets", "collect_buckets")
 FEWEST = 1 << 15  # records of which a part is looked for: fewer are sorted sooner
 BUCKETS, SAMPLE = 1 << 13, 1 << 11
 TRIMMED = 16  # numbers of the sample at either end that lie in the outermost buckets
-COLLECTED = 1.0 / 14.0  # share of the records that is collected at most
+COLLECTED = 1.0 / 10.0  # share of the records that is collected at most
 MORE = 8.0  # times as many ranks, where those looked up do not do
 CHUNK = 1 << 15  # records that are made floats at a time
 SPLIT = 1 << 9  # as in `pq.private.fast.buckets`
@@ -153,7 +153,7 @@ class _Counted:
         found = self._collected(wanted)
         if found is None:
             raise Unknown(everything=True)
-        values, tied, ties = found
+        values, tied, ties = found[0][:-1], *found[1:]
         values.sort()
         held = np.append(0, np.cumsum(self.counts[wanted]))[np.searchsorted(wanted, own)]
         others = np.cumsum(self.counts)[own] - self.counts[own] - held
@@ -168,13 +168,13 @@ class _Counted:
         marks[wanted] = np.arange(len(wanted))
         tied, end = self._commonest[wanted], 0
         most = max(int(len(self.records) * COLLECTED), FEWEST)
-        out = np.empty(min(most, int(np.sum(self.counts[wanted]))))
+        out = np.empty(min(most, int(np.sum(self.counts[wanted]))) + 1)  # and a place for all that is above
         for piece in self.records:
-            found = COLLECT(piece, piece.view(np.int64), *self.buckets.rule, marks, tied, ties, out[end:])
+            found = COLLECT(piece, piece.view(np.int64), *self.buckets.rule, marks, tied, ties, out[end:-1])
             if found < 0:
                 return None
             end += found
-        return out[:end], tied, ties
+        return out[: end + 1], tied, ties
 
     @cached_property
     def _commonest(self) -> Array:
@@ -189,27 +189,32 @@ class _Counted:
 def _joined(found: Array, tied: Array, ties: Ints, counts: Ints, wanted: Ints) -> PartOfColumn:
     """Collected records, and numbers that were counted, with what lies between.
 
-    tied, ties: (w,) a number of each bucket that was counted, and how often it is there. counts: (b,) records of all
-    buckets. wanted: (w,) the buckets that were collected.
+    found: (c + 1,) the records, and a place that is free, which are overwritten. tied, ties: (w,) a
+        number of each bucket that was counted, and how often it is there. counts: (b,) records of all buckets. wanted:
+        (w,) the buckets that were collected.
     """
+    room, found = found, found[:-1]
     found.sort()
     records: Any = 1
     if ties.any():
-        values = np.concatenate([found, tied[ties > 0]])
+        joined = np.concatenate([found, tied[ties > 0]])
         records = np.concatenate([np.ones(len(found), dtype=np.int64), ties[ties > 0]])
-        order = np.argsort(values, kind="stable")
-        found, records = values[order], records[order]
+        order = np.argsort(joined, kind="stable")
+        room, records = np.append(joined[order], 0.0), records[order]
+        found = room[:-1]
     held = np.cumsum(counts[wanted]) - counts[wanted]  # collected records before each bucket
     others = np.cumsum(counts)[wanted] - counts[wanted] - held  # those of other buckets before each
     between = np.diff(others, prepend=0)
     rest = int(np.sum(counts) - np.sum(counts[wanted]) - others[-1])
-    values = np.empty(len(found) + (rest > 0))
-    np.clip(found, -LARGEST, LARGEST, out=values[: len(found)])
+    values = room[: len(found) + (rest > 0)]
+    np.clip(found, -LARGEST, LARGEST, out=found)
     values[len(found) :] = np.nextafter(values[len(found) - 1], np.inf)
     before = np.empty(len(values) + 1, dtype=np.int64)
     before[0], before[1 : len(found) + 1], before[len(found) + 1 :] = 0, records, rest
-    starts = np.arange(len(found)) if np.ndim(records) == 0 else np.cumsum(records) - records
-    gaps = np.searchsorted(starts, held[between > 0], side="left")
+    gaps = held[between > 0]  # of records that are one each, as many come before
+    gaps = (
+        np.minimum(gaps, len(found)) if np.ndim(records) == 0 else np.searchsorted(np.cumsum(records) - records, gaps)
+    )
     before[1:][gaps] += between[between > 0]
     np.cumsum(before, out=before)
     ends = [len(values) - 1, len(values)] if rest else []
@@ -236,7 +241,8 @@ def _linear(ordered: Array, by_bits: bool) -> Buckets | None:
     scale = BUCKETS / (high - low) if high > low else 0.0
     if not 0.0 < scale < np.inf:
         return None
-    return Buckets(low, scale, by_bits, np.zeros(BUCKETS), np.zeros(BUCKETS), np.arange(BUCKETS), BUCKETS)
+    whole = np.zeros(BUCKETS)
+    return Buckets(low, scale, by_bits, whole, whole, np.arange(BUCKETS), BUCKETS)
 
 
 def _split(buckets: Buckets, sample: Array) -> Buckets:

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from pq.core.machine.keep import compiled
+from pq.core.machine.keep import compiled, uncounted
 
 LATTICE_END = 2.0**51  # as in pq.private.columns.cells
 
 
-@compiled
+@uncounted
 def first_above(x: Any, first: int, last: int, value: float) -> int:
     """Least index in first..last whose entry exceeds a value (last if none does)."""
     while first < last:
@@ -24,7 +24,7 @@ def first_above(x: Any, first: int, last: int, value: float) -> int:
     return first
 
 
-@compiled
+@uncounted
 def first_not_below(x: Any, first: int, last: int, value: float) -> int:
     while first < last:
         middle = (first + last) // 2
@@ -35,9 +35,11 @@ def first_not_below(x: Any, first: int, last: int, value: float) -> int:
     return first
 
 
-@compiled
-def exact_target(numerator: int, denominator: int, n: int, floored: bool) -> tuple[int, float]:
-    """`q n` for q = numerator / denominator <= 1 as a whole number and a part: exact integers modulo 2^64."""
+@uncounted
+def exact_target(fraction: Any, n: int, floored: bool) -> tuple[int, float]:
+    """`q n` for a fraction q <= 1 of `pq.core.plan.PlanArrays` as a whole number and a part: exact integers modulo
+    2^64, but for a remainder, which is no more than a part."""
+    numerator, denominator, remainder = fraction[0], fraction[1], fraction[2]
     whole = np.int64(n * (numerator / denominator))
     rest = np.int64(n) * numerator - whole * denominator
     while rest < 0:
@@ -46,7 +48,12 @@ def exact_target(numerator: int, denominator: int, n: int, floored: bool) -> tup
     while rest >= denominator:
         whole += 1
         rest -= denominator
-    return whole, 0.0 if floored else rest / denominator  # type: ignore[return-value]
+    part = 0.0 if floored else rest / denominator
+    if remainder:
+        part += n * (remainder / (float(denominator) * denominator))
+        whole += np.int64(part)
+        part -= np.int64(part)
+    return whole, part  # type: ignore[return-value]
 
 
 # What a mechanism sees of a column, as one tuple `view`:
@@ -62,12 +69,12 @@ def exact_target(numerator: int, denominator: int, n: int, floored: bool) -> tup
 # cell 2 j is the run of multiples below value j, and cell 2 j + 1 is value j.
 
 
-@compiled
+@uncounted
 def last_cell(view: Any) -> int:
     return 2 * view[3] if view[10] > 0.0 else view[3]
 
 
-@compiled
+@uncounted
 def rank_before(view: Any, j: int) -> int:
     """Records of the node below its value j, in parts; for j = d all of them."""
     before, first, d, base, n = view[1], view[2], view[3], view[4], view[5]
@@ -78,7 +85,7 @@ def rank_before(view: Any, j: int) -> int:
     return n if j == d else before[first + j] - base
 
 
-@compiled
+@uncounted
 def cell_distance(view: Any, cell: int, target: tuple[int, float]) -> float:
     """Of the target from the ranks that a cell stands for."""
     j = cell // 2 if view[10] > 0.0 else cell
@@ -89,7 +96,7 @@ def cell_distance(view: Any, cell: int, target: tuple[int, float]) -> float:
     return float(target[0] - high) + target[1] if high <= target[0] else 0.0
 
 
-@compiled
+@uncounted
 def cell_edge(view: Any, k: int) -> float:
     """Lower edge of cell k in the units of the data; upper edge of the last one for the number after it."""
     x, first, low, high, up, down = view[0], view[2], view[6], view[7], view[10], view[11]
@@ -106,7 +113,7 @@ def cell_edge(view: Any, k: int) -> float:
     return min(max(unit * up / down, low), high)
 
 
-@compiled
+@uncounted
 def cell_at(view: Any, rank: float) -> int:
     """The last cell of rank at most `rank`, with all ranks it stands for or fewer; the first if there is none."""
     if rank <= 0.0:
@@ -160,7 +167,7 @@ def cells_of(
     return (x, before, first, last - first, base, n, a, b, first < start, last > stop, up, down, gaps)
 
 
-@compiled
+@uncounted
 def has_gap(view: Any, first: int, last: int) -> bool:
     """Whether some of the cells first..last, of real outputs, are not known."""
     gaps, one, other = view[12], 0, view[12].size
@@ -173,7 +180,7 @@ def has_gap(view: Any, first: int, last: int) -> bool:
     return one < gaps.size and gaps[one] <= view[2] + last
 
 
-@compiled
+@uncounted
 def passed_share(shares: Any, out: Any, nodes: Any, node: int, side: int, unit: int, halves: int) -> int:
     """Parts of the records at the node's lower (side 0) or upper end that go on to it, `halves` halves of what the
     parent holds of them; see `pq.private.mechanisms.tree.split`."""

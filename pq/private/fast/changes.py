@@ -37,8 +37,8 @@ def _node_changes(views: Any, law: Any, members: Any, o: Any, gains: Any, extrem
     fractions, rates, floored, _, unit = law
     for q in members:
         rate = rates[q] / unit
-        first = exact_target(fractions[q, 0], fractions[q, 1], one[5], floored)
-        second = exact_target(fractions[q, 0], fractions[q, 1], other[5], floored)
+        first = exact_target(fractions[q], one[5], floored)
+        second = exact_target(fractions[q], other[5], floored)
         for b in range(members.size):
             place = o[members[b]]
             gains[q, b] = rate * cell_distance(other, place_of(other, place), second)

@@ -40,12 +40,9 @@ def encode(priors: Sequence[Prior], most: int = MOST_ROWS) -> Tables | None:
     if any(rows is None for rows in each):
         return None
     width = max(len(rows) for rows in each if rows is not None)
-    out = np.zeros((1, len(each), width, 4))
-    counts = np.empty((1, len(each)), dtype=np.int64)
-    for i, rows in enumerate(each):
-        assert rows is not None
-        out[0, i, : len(rows)], counts[0, i] = rows, len(rows)
-    return out, counts
+    blank = (0.0, 0.0, 0.0, 0.0)
+    filled = [rows + [blank] * (width - len(rows)) for rows in each if rows is not None]
+    return np.array([filled]), np.array([[len(rows) for rows in each if rows is not None]])
 
 
 def is_moderate(values: npt.NDArray[np.float64], step: float = 1.0) -> bool:

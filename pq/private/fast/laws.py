@@ -17,11 +17,11 @@ from typing import Any
 
 import numpy as np
 
-from pq.core.machine.keep import compiled, depend_on
+from pq.core.machine.keep import compiled, depend_on, uncounted
 from pq.core.priors.kernel import Kernel, kinds
 from pq.core.priors.numerics import FLOAT_SHARE, LARGEST, LOG_2
 
-__all__ = ["LARGEST", "LOG_2", "add_cell_masses", "log_mass", "mass", "part_mass", "point"]
+__all__ = ["LARGEST", "LOG_2", "add_cell_masses", "log_mass", "mass", "part_mass", "point", "point_with"]
 
 BELOW_ONE = math.nextafter(1.0, 0.0)
 TWO_FLOATS = 2.0**-51  # at least the distance of a number to the float after the next, in parts of it
@@ -38,7 +38,7 @@ def _machine(function: Any) -> Any:
         for name in function.__code__.co_names
         if isinstance(known.get(name), FunctionType) and known[name] is not function
     }
-    return compiled(FunctionType(function.__code__, {**known, **called}, function.__name__, function.__defaults__))
+    return uncounted(FunctionType(function.__code__, {**known, **called}, function.__name__, function.__defaults__))
 
 
 def _added(kernel: Kernel) -> Any:
@@ -46,14 +46,14 @@ def _added(kernel: Kernel) -> Any:
     mass_of = _machine(kernel.mass)
     own = None if kernel.add_cells is None else _machine(kernel.add_cells)
 
-    @compiled
+    @uncounted
     def plain(first: float, second: float, weight: float, edges: Any, out: Any) -> None:
         for i in range(out.size):
             out[i] += weight * mass_of(first, second, edges[i], edges[i + 1])
 
     add_one = plain if own is None else own
 
-    @compiled
+    @uncounted
     def add(start: int, stop: int, parts: Any, edges: Any, out: Any) -> None:
         for k in range(start, stop):
             add_one(parts[k, 1], parts[k, 2], parts[k, 3], edges, out)
@@ -64,7 +64,7 @@ def _added(kernel: Kernel) -> Any:
 def _linked(kind: float, chosen: Any, others: Any) -> Any:
     """A function that goes to `chosen` for one kind and to `others` for all else, by the number of their arguments."""
 
-    @compiled
+    @uncounted
     def choose(wanted: float, first: float, second: float, a: Any, b: Any, c: Any) -> Any:
         if wanted == kind:
             return chosen(first, second, a, b, c)
@@ -85,19 +85,19 @@ def _without_share(function: Any) -> Any:
     """A function of an interval that takes and forgets a share, so that all of a chain have the same arguments."""
     inner = _machine(function)
 
-    @compiled
+    @uncounted
     def ignoring(first: float, second: float, a: float, b: float, share: float) -> float:
         return inner(first, second, a, b)
 
     return ignoring
 
 
-@compiled
+@uncounted
 def _nan(wanted: float, first: float, second: float, a: float, b: float, u: float) -> float:
     return math.nan
 
 
-@compiled
+@uncounted
 def _none(wanted: float, start: int, stop: int, parts: Any, edges: Any, out: Any) -> None:
     return None
 
@@ -112,19 +112,19 @@ _point = _chosen(lambda kernel: _machine(kernel.point), _nan)
 _add_cells = _chosen(_added, _none)
 
 
-@compiled
+@uncounted
 def part_mass(kind: float, first: float, second: float, a: float, b: float) -> float:
     """Mass of (a, b] under one part, whose weight is not counted."""
     return _mass(kind, first, second, a, b, 0.0)
 
 
-@compiled
+@uncounted
 def part_log_mass(kind: float, first: float, second: float, a: float, b: float) -> float:
     """Log mass of (a, b] under one part, also where the mass is too small for a float; NaN where this fails."""
     return _log_mass(kind, first, second, a, b, 0.0)
 
 
-@compiled
+@uncounted
 def part_point(kind: float, first: float, second: float, a: float, b: float, u: float) -> float:
     """The point at share u of the mass of (a, b] under one part, which has some there; NaN where floats have the law,
     see `Prior`."""
@@ -139,7 +139,7 @@ def part_point(kind: float, first: float, second: float, a: float, b: float, u: 
     return o if is_fine else math.nan
 
 
-@compiled
+@uncounted
 def mass(parts: Any, a: float, b: float) -> float:
     """Mass of (a, b] under a prior."""
     total = 0.0
@@ -148,7 +148,7 @@ def mass(parts: Any, a: float, b: float) -> float:
     return total
 
 
-@compiled
+@uncounted
 def log_mass(parts: Any, a: float, b: float) -> float:
     """Log mass of (a, b] under a prior."""
     total = -math.inf
@@ -161,7 +161,7 @@ def log_mass(parts: Any, a: float, b: float) -> float:
     return total
 
 
-@compiled
+@uncounted
 def add_cell_masses(parts: Any, edges: Any, out: Any) -> None:
     """Put the masses of the cells between neighbouring edges into `out`: the inner loop of a release."""
     out[:] = 0.0
@@ -176,15 +176,21 @@ def add_cell_masses(parts: Any, edges: Any, out: Any) -> None:
 
 @compiled
 def point(parts: Any, a: float, b: float, u: float) -> float:
+    """`point_with` with room of its own."""
+    return point_with(parts, a, b, u, np.empty(parts.shape[0]))
+
+
+@uncounted
+def point_with(parts: Any, a: float, b: float, u: float, logs: Any) -> float:
     """The point of (a, b] that u in (0, 1) stands for; NaN where the prior has no mass there.
 
     A mixture first takes a part by u, in proportion to its mass in the interval, then what remains of u for the place.
+    logs: room for a number of each part.
     """
     count = parts.shape[0]
     if count == 1:
         return part_point(parts[0, 0], parts[0, 1], parts[0, 2], a, b, u)
     top = -math.inf
-    logs = np.empty(count)
     for k in range(count):
         logs[k] = math.log(parts[k, 3]) + part_log_mass(parts[k, 0], parts[k, 1], parts[k, 2], a, b)
         if math.isnan(logs[k]):

@@ -114,7 +114,7 @@ def _node_loss(
             continue
         for v in range(2):
             view = views[v]
-            target = exact_target(fractions[q, 0], fractions[q, 1], view[5], floored)
+            target = exact_target(fractions[q], view[5], floored)
             total = _log_total(view, own, target, rate, edges, weights)
             for b in range(size):
                 score = -rate * cell_distance(view, place_of(view, o[members[b]]), target)

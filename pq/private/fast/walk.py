@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numba import boolean, float64, int64
 
-from pq.core.machine.keep import compiled, given, kept
+from pq.core.machine.keep import compiled, given, kept, uncounted
 from pq.private.fast.cells import (
     LATTICE_END,
     cell_at,
@@ -25,21 +25,22 @@ from pq.private.fast.cells import (
     cell_edge,
     cells_of,
     exact_target,
-    first_above,
     has_gap,
     last_cell,
     passed_share,
 )
-from pq.private.fast.laws import LARGEST, add_cell_masses, log_mass, mass, point
+from pq.private.fast.choose import largest, picked, sort_values
+from pq.private.fast.laws import LARGEST, add_cell_masses, log_mass, mass, point_with
 
 REACH = 9.0  # nats: weights beyond are less than e^-9 of the largest, before the prior has its say
 LEAST_LOG_MASS = -5e5  # as in pq.private.mechanisms.independent
 TINY = 1e-250  # total weights below are done again with logarithms
 ROUNDING = 1.0 + 1e-9  # a bound stays one whatever the last digits of the masses are
+ROOM = 1 << 10  # cells that there is room for at first
 MOST_NATS = 1e6  # of the largest weight below one: further off, logarithms lose digits, and the formulas do better
 
 
-@compiled
+@uncounted
 def _outside(
     view: Any,
     parts: Any,
@@ -81,11 +82,13 @@ def _outside(
     return total
 
 
-@compiled
-def _weigh(view: Any, parts: Any, target: tuple[int, float], rate: float, first: int, last: int, logs: bool) -> Any:
-    """Weights of the cells first..last, or their logarithms."""
+@uncounted
+def _weigh(
+    view: Any, parts: Any, target: tuple[int, float], rate: float, first: int, last: int, logs: bool, edges: Any,
+    out: Any,
+) -> None:  # fmt: skip
+    """Put the weights of the cells first..last, or their logarithms, into `out`, and their edges into `edges`."""
     count = last - first + 1
-    edges, out = np.empty(count + 1), np.empty(count)
     plain = view[1].size == 0
     if plain:
         edges[0], edges[count] = cell_edge(view, first), cell_edge(view, last + 1)
@@ -97,13 +100,13 @@ def _weigh(view: Any, parts: Any, target: tuple[int, float], rate: float, first:
     if logs:
         for k in range(count):
             out[k] = log_mass(parts, edges[k], edges[k + 1]) - rate * cell_distance(view, first + k, target)
-        return out
+        return
     add_cell_masses(parts, edges, out)
     if not plain:
         for k in range(count):
             if out[k] > 0.0:
                 out[k] *= math.exp(-rate * cell_distance(view, first + k, target))
-        return out
+        return
     ratio, middle = math.exp(-rate), min(max(target[0] + 1 - first, 0), count)
     score = math.exp(-rate * cell_distance(view, first + middle, target))
     for k in range(middle, count):
@@ -113,33 +116,11 @@ def _weigh(view: Any, parts: Any, target: tuple[int, float], rate: float, first:
     for k in range(middle - 1, -1, -1):
         out[k] *= score
         score *= ratio
-    return out
 
 
-@compiled
-def _pick(weights: Any, below: float, above: float, uniform: float) -> int:
-    """The index that inverse-transform sampling picks; -1 if the weights outside might change it, -2 if none weighs.
-
-    weights: of neighbouring cells; overwritten. below, above: bounds on the total weights outside.
-    """
-    total, last = 0.0, -1
-    for k in range(weights.size):
-        if weights[k] > 0.0:
-            last = k
-        total += weights[k]
-        weights[k] = total
-    if last < 0 or not total < math.inf:
-        return -2 if below + above == 0.0 or not total < math.inf else -1
-    lowest, highest = uniform * total - (1.0 - uniform) * below, uniform * (total + above)
-    if lowest < 0.0 or (highest >= total and above > 0.0):
-        return -1
-    index = min(first_above(weights, 0, weights.size, lowest), last)
-    return index if highest < weights[index] or index == last else -1
-
-
-@compiled
-def _cell(view: Any, parts: Any, target: tuple[int, float], rate: float, uniform: float) -> int:
-    """The cell whose share of the weight covers the uniform; -2 if the numbers do not do."""
+@uncounted
+def _cell(view: Any, parts: Any, target: tuple[int, float], rate: float, uniform: float, room: Any) -> int:
+    """The cell whose share of the weight covers the uniform; -2 if the numbers, or the room, do not do."""
     end = last_cell(view)
     middle, reach = float(target[0]), 1.0 + REACH / rate
     logs = False
@@ -147,8 +128,13 @@ def _cell(view: Any, parts: Any, target: tuple[int, float], rate: float, uniform
         first, last = cell_at(view, middle - reach), min(end, cell_at(view, middle + 1.0 + reach) + 1)
         if has_gap(view, first, last):
             return -2
-        weights = _weigh(view, parts, target, rate, first, last, logs)
-        top = np.max(weights)
+        count = last - first + 1
+        if count >= room[0].size:
+            room[3][0] = count
+            return -2
+        weights = room[1][:count]
+        _weigh(view, parts, target, rate, first, last, logs, room[0][: count + 1], weights)
+        top = largest(weights)
         if not logs and not top > TINY:
             logs = True
             continue
@@ -156,16 +142,17 @@ def _cell(view: Any, parts: Any, target: tuple[int, float], rate: float, uniform
         below = _outside(view, parts, target, rate, first, last, -1, floor, logs)
         above = _outside(view, parts, target, rate, first, last, 1, floor, logs)
         if logs:
-            if math.isnan(np.sum(weights) + below + above):  # beyond the formulas
+            if math.isnan(top + below + above):  # beyond the formulas
                 return -2
             if not log_mass(parts, view[6], view[7]) > LEAST_LOG_MASS:
                 return -2
             top = max(top, below, above)
             if not -MOST_NATS < top < math.inf:
                 return -2
-            weights = np.exp(weights - top)
+            for k in range(count):
+                weights[k] = math.exp(weights[k] - top)
             below, above = math.exp(below - top), math.exp(above - top)
-        index = _pick(weights, below, above, uniform)
+        index = picked(weights, below, above, uniform)
         if index >= 0:
             return first + index
         if index == -2 or (first == 0 and last == end):
@@ -173,7 +160,7 @@ def _cell(view: Any, parts: Any, target: tuple[int, float], rate: float, uniform
         reach *= 2.0
 
 
-@compiled
+@uncounted
 def _has_share(view: Any, parts: Any, k: float, lower: float, upper: float, total: float, place: float) -> bool:
     """Whether a share `place` of a cell's mass lies up to the upper edge of its multiple k; see
     `pq.private.mechanisms.independent`."""
@@ -184,9 +171,9 @@ def _has_share(view: Any, parts: Any, k: float, lower: float, upper: float, tota
     return mass(parts, edge, upper) <= (1.0 - place) * total
 
 
-@compiled
+@uncounted
 def _multiple(
-    view: Any, parts: Any, cell: int, lower: float, upper: float, low: float, high: float, place: float
+    view: Any, parts: Any, cell: int, lower: float, upper: float, low: float, high: float, place: float, logs: Any
 ) -> float:
     """The multiple of the step at a share of the cell's mass; NaN if the numbers do not do."""
     x, first, d, j = view[0], view[2], view[3], cell // 2
@@ -197,7 +184,7 @@ def _multiple(
     total = mass(parts, lower, upper)
     if not total > TINY:
         return math.nan
-    guess = np.rint(point(parts, lower, upper, place) * view[11] / view[10])
+    guess = np.rint(point_with(parts, lower, upper, place, logs) * view[11] / view[10])
     if math.isnan(guess):
         return math.nan
     guess = min(max(guess, one), other)
@@ -216,32 +203,43 @@ def _multiple(
     return one
 
 
-@compiled
+@uncounted
 def _draw(
-    view: Any, low: float, high: float, parts: Any, numerator: int, denominator: int, floored: bool, rate: float,
-    uniform: float, place: float,
+    view: Any, low: float, high: float, parts: Any, fraction: Any, floored: bool, rate: float,
+    uniform: float, place: float, room: Any,
 ) -> float:  # fmt: skip
     """One mechanism's output, from low to high in the units of the outputs; NaN if the numbers do not do."""
-    up, target = view[10], exact_target(numerator, denominator, view[5], floored)
-    cell = _cell(view, parts, target, rate, uniform)
+    up, target = view[10], exact_target(fraction, view[5], floored)
+    cell = _cell(view, parts, target, rate, uniform, room)
     if cell < 0:
         return math.nan
     lower, upper = cell_edge(view, cell), cell_edge(view, cell + 1)
     if up > 0.0:
-        return min(max(_multiple(view, parts, cell, lower, upper, low, high, place), low), high)
-    o = point(parts, lower, upper, place)
+        return min(max(_multiple(view, parts, cell, lower, upper, low, high, place, room[2]), low), high)
+    o = point_with(parts, lower, upper, place, room[2])
     if not -LARGEST <= o <= LARGEST:
         return math.nan
     o = min(max(o, np.nextafter(lower, math.inf)), LARGEST)  # a cell holds its upper edge, not its lower one
     return min(max(o, low), high)
 
 
+_look = uncounted(cells_of.py_func)
+
+
 @compiled
+def _room(size: int, parts: int) -> Any:
+    """Room for the edges and the weights of fewer cells than `size`, for the parts of a prior, and for a word back."""
+    return np.empty(size), np.empty(size), np.empty(parts), np.zeros(1, dtype=np.int64)
+
+
+@uncounted
 def _walk_tree(
     x: Any, before: Any, gaps: Any, nodes: Any, members: Any, fractions: Any, floored: bool, edge: bool, lattice: Any,
     rates: Any, parts: Any, counts: Any, uniforms: Any, out: Any, drawn: Any, shares: Any,
+    room: Any,
 ) -> bool:  # fmt: skip
-    """One lane, by the names of `walk_lanes`; false where its numbers do not do. drawn, shares: room to work in."""
+    """One lane, by the names of `walk_lanes`; false where its numbers do not do. drawn, shares, room: to work in;
+    the number of cells that have no room is put into the last array of `room`."""
     unit = max(int(lattice[2]), 1)
     for j in range(nodes.shape[0]):
         first, end = nodes[j, 0], nodes[j, 1]
@@ -252,20 +250,20 @@ def _walk_tree(
                 shares[j, side] = passed_share(shares, out, nodes, j, side, unit, int(lattice[3]))
         if low < high:
             up, down = lattice[0], lattice[1]
-            view = cells_of(x, before, low, high, shares[j, 0], shares[j, 1], edge, up, down, unit, gaps)
+            view = _look(x, before, low, high, shares[j, 0], shares[j, 1], edge, up, down, unit, gaps)
         for i in range(first, end):
             q = members[i]
             t = q % parts.shape[0]
             drawn[i] = low
             if low < high:
                 drawn[i] = _draw(
-                    view, low, high, parts[t, : counts[t]], fractions[q, 0], fractions[q, 1], floored,
-                    rates[q] / unit, uniforms[q, 0], uniforms[q, 1],
+                    view, low, high, parts[t, : counts[t]], fractions[q], floored,
+                    rates[q] / unit, uniforms[q, 0], uniforms[q, 1], room,
                 )  # fmt: skip
             if math.isnan(drawn[i]):
                 return False
         if end - first > 1:
-            drawn[first:end].sort()
+            sort_values(drawn[first:end])
         for i in range(first, end):
             out[members[i]] = drawn[i]
     return True
@@ -310,13 +308,20 @@ def walk_lanes(sources: int) -> Any:
         sources  # noqa: B018 (see pq.core.machine.keep)
         failures = 0
         drawn, shares = np.empty(members.size), np.zeros((nodes.shape[0], 2), dtype=np.int64)
+        most = 2 * columns.shape[1] + 3  # edges of all cells
+        room = _room(min(most, ROOM), parts.shape[2])
         for lane in range(out.shape[0]):
             c, r, p = lane % columns.shape[0], lane % rates.shape[0], lane % parts.shape[0]
             x = columns[c, : sizes[c]]
-            walked = _walk_tree(
-                x, before, gaps, nodes, members, fractions, floored, edge, lattice, rates[r], parts[p], counts[p],
-                uniforms[lane], out[lane], drawn, shares,
-            )  # fmt: skip
+            walked, room[3][0] = False, 1
+            while not walked and room[3][0] > 0:
+                if room[3][0] >= room[0].size:
+                    room = _room(min(4 * room[3][0], most), parts.shape[2])
+                room[3][0] = 0
+                walked = _walk_tree(
+                    x, before, gaps, nodes, members, fractions, floored, edge, lattice, rates[r], parts[p], counts[p],
+                    uniforms[lane], out[lane], drawn, shares, room,
+                )  # fmt: skip
             if not walked:
                 out[lane, :] = math.nan
                 failures += 1

@@ -57,6 +57,11 @@ class Mechanism(ABC):
 
     def __init__(self, request: Request) -> None:
         self.request = request
+        self.origin: Mechanism = self  # that from which this one differs in its priors alone
+
+    def with_priors(self, request: Request) -> Mechanism:
+        """The same mechanism for a request that differs in its priors alone."""
+        return type(self)(request)
 
     @property
     def unit(self) -> int:

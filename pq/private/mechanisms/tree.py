@@ -13,6 +13,7 @@ public total is not used: nodes below the root hold parts of the records, whose 
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Callable, Sequence
 from fractions import Fraction
@@ -59,6 +60,11 @@ class Tree(Mechanism, name="tree"):
         )
         self.arrays = self.plan.arrays
         self.tables: Tables | None = encode(request.priors)
+
+    def with_priors(self, request: Request) -> Tree:
+        other = copy.copy(self)  # with what has been derived from the plan
+        other.request, other.tables = request, encode(request.priors)
+        return other
 
     @property
     def unit(self) -> int:

@@ -31,7 +31,7 @@ from pq.core.choices import OnNan
 from pq.core.exact import budget_fraction
 from pq.core.learners import COCOB, private_noise_std
 from pq.core.learners.gradient import steady
-from pq.core.losses import laplace_interval_fast
+from pq.core.losses.laplace import laplace_interval_learned
 from pq.private.columns.frames import records_of
 from pq.private.noise import Normals
 from pq.private.noise_ftrl import DPFTRL
@@ -95,16 +95,9 @@ class LinearPredictor(LaplacePredictor):
         """Gradient of the loss on intervals (..., m) in the unit of the data, by v (..., m, d + 1) and phi (..., m)."""
         maps, phi = self.parameters()
         known = self.known(features)
+        theta, units = _inner(maps, known), (self.loc, self.scale, self.width)
+        losses, d_theta, d_phi = laplace_interval_learned(theta, phi, lower, upper, *units)
         with np.errstate(all="ignore"):
-            low, high = (lower - self.loc) / self.scale, (upper - self.loc) / self.scale
-            width = high - low
-            narrow = ~(width >= self.width)
-            if narrow.any():
-                middle = 0.5 * (low + high)
-                low = np.where(narrow, middle - 0.5 * self.width, low)
-                high = np.where(narrow, middle + 0.5 * self.width, high)
-                width = np.where(narrow, self.width, width)
-            losses, d_theta, d_phi = laplace_interval_fast(_inner(maps, known), phi, low, high, width)
             if not self.joint:
                 return d_theta[..., None] * known[..., None, :], d_phi
             share = np.exp(losses - losses.max(axis=-1, keepdims=True))  # finite: widened intervals
@@ -323,8 +316,12 @@ class DPLearned(LinearPredictor, PrivatePredictor):
 
     def learn_intervals(self, features: npt.ArrayLike, lower: FloatArray, upper: FloatArray) -> None:
         """One private step, on the loss of intervals (..., m) that are known already; for experiments."""
+        self.descend(self.gradients(features, lower, upper))
+
+    def descend(self, gradients: tuple[FloatArray, FloatArray]) -> None:
+        """One private step along gradients by v and by phi that are known already; for experiments."""
         self.used, self._taken = True, self._taken + 1
-        for run, gradient, bound in zip(self._runs, self.gradients(features, lower, upper), self.clip, strict=True):
+        for run, gradient, bound in zip(self._runs, gradients, self.clip, strict=True):
             run.update(gradient if self.copies is None else shorten(gradient, bound, 1))  # alone it clips by itself
 
 

@@ -204,8 +204,8 @@ class LaplacePredictor(Predictor):
         each: list[Prior] = [Laplace(a, b) for a, b in zip(loc.tolist(), scale.tolist(), strict=True)]
         if self.robust is None:
             return each
-        weights = (1.0 - self.robust_weight, self.robust_weight)
-        return [Mixture((prior, self.robust), weights) for prior in each]
+        mixed = Mixture((each[0], self.robust), (1.0 - self.robust_weight, self.robust_weight))
+        return [mixed._with_first(prior) for prior in each]
 
     def _released(self, released: npt.ArrayLike) -> FloatArray:
         values = np.asarray(released, dtype=np.float64)

@@ -31,7 +31,7 @@ from pq.core.priors import Cauchy, Prior
 from pq.core.request import Request, distinct_priors
 from pq.private.columns.counts import Counts
 from pq.private.columns.door import Readable
-from pq.private.mechanisms import Mechanism, mechanism_for
+from pq.private.mechanisms import Mechanism, mechanism_for, with_priors
 from pq.private.noise import StepsExceeded
 from pq.private.randomness import Source, generator_from
 from pq.private.release import Release, fulfil, promised_column, release
@@ -119,13 +119,14 @@ class Session:
         """A sequence of its own, of this process: a name in a ledger, a source of noise, a lock."""
         self._pool, self._rng = f"sequence {secrets.token_hex(8)}", rng
         self._process, self._lock = os.getpid(), threading.Lock()
+        self._maker: Mechanism | None = None  # of the last data set
 
     def __copy__(self) -> Session:
         """Two sequences share nothing that either changes."""
         return copy.deepcopy(self)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in vars(self).items() if name not in ("_rng", "_lock")}
+        return {name: value for name, value in vars(self).items() if name not in ("_rng", "_lock", "_maker")}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
@@ -145,7 +146,7 @@ class Session:
         learner = self.predictor if isinstance(self.predictor, PrivatePredictor) else None
         if learner is not None and learner.steps_left < 1:
             raise StepsExceeded("all planned steps of the predictor are taken")
-        maker = _with_priors(self._request, self.predictor.priors(features))
+        self._maker = maker = self._mechanism(self.predictor.priors(features))
         column = promised_column(x, maker)  # refuses a declared type before the charge
         self._charge(maker)
         released = fulfil(maker, column, Source(self._rng))
@@ -161,6 +162,14 @@ class Session:
             hand_over(error, [released])
             raise
         return released
+
+    def _mechanism(self, priors: Sequence[Prior]) -> Mechanism:
+        """The mechanism of the same request with one prior for each quantile in the caller's order."""
+        request = self._request
+        chosen = distinct_priors(priors, request.distinct, request.positions)
+        if self._maker is not None:
+            return with_priors(self._maker, chosen)
+        return mechanism_for(replace(request, priors=chosen))
 
     def _charge(self, maker: Mechanism) -> None:
         """Take this data set's budget from the ledger: disjoint people are groups of one pool, others add up."""
@@ -287,11 +296,6 @@ def _learning(predictor: Predictor, individuals: str) -> tuple[Fraction | float,
             "individuals must be disjoint for a predictor that learns privately: its noise protects one data set"
         )
     return predictor.epsilon, predictor.delta
-
-
-def _with_priors(request: Request, priors: Sequence[Prior]) -> Mechanism:
-    """The mechanism of the same request with one prior for each quantile in the caller's order."""
-    return mechanism_for(replace(request, priors=distinct_priors(priors, request.distinct, request.positions)))
 
 
 def _at(rng: np.random.Generator, count: int) -> np.random.Generator:

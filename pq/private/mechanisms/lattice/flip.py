@@ -18,14 +18,19 @@ from __future__ import annotations
 
 import itertools
 import math
+from functools import cache
 
 import numpy as np
-import scipy
 
 from pq.private.columns.door import Array
 
 BLOCK = 2**20  # numbers in a temporary array
-NODES, NODE_WEIGHTS = np.polynomial.legendre.leggauss(32)
+
+
+@cache
+def _rule() -> tuple[Array, Array]:
+    """Gauss-Legendre nodes and weights on [-1, 1]."""
+    return np.polynomial.legendre.leggauss(32)
 
 
 def _log_left(log_p: Array, z: Array | float) -> Array:
@@ -44,6 +49,8 @@ def choose_class(log_weight: Array, count: Array, level_uniform: float, uniform:
     >>> choose_class(np.array([0.0, -1.0]), np.ones(2), 0.5, 0.3)
     0
     """
+    import scipy  # late, as in pq.core.priors.numerics
+
     log_p = log_weight - np.max(log_weight)
     needed = -math.log(level_uniform)
     most = needed / float(np.sum(count[log_p == 0.0]))
@@ -80,10 +87,10 @@ def log_factors(log_weight: Array, count: Array) -> Array:
     block = max(1, BLOCK // len(count))  # nodes at a time
     logs = np.full(len(count), -math.inf)
     for lower, upper in itertools.pairwise(edges.tolist()):
-        x = lower + (upper - lower) * (NODES + 1.0) / 2.0
+        x = lower + (upper - lower) * (_rule()[0] + 1.0) / 2.0
         for i in range(0, len(x), block):
             left = _log_left(log_p, -np.log1p(-x[i : i + block, None]))
-            weight = NODE_WEIGHTS[i : i + block] * (upper - lower) / 2.0
+            weight = _rule()[1][i : i + block] * (upper - lower) / 2.0
             terms = (left @ count + np.log(weight))[:, None] - left
             logs = np.logaddexp(logs, np.logaddexp.reduce(terms, axis=0))
     return np.asarray(logs)
