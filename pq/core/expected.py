@@ -12,7 +12,9 @@ from fractions import Fraction
 
 USUAL_SIZE = 1000  # records, where nothing is said
 WIDE = math.log(1000.0)  # nats to find records that fill a thousandth of what the priors allow
-SPARE = 5.0  # nats more, so that all quantiles are found
+# Nats more, so that all quantiles are found, of columns that are smooth and of others: for these, where a curve through
+# few outputs may be wrong everywhere, one output more is worth the risk that it is not found.
+SPARE = {True: 5.0, False: 3.0}
 LARGEST = 1e15
 FEWEST_DRAWN, MOST_DRAWN = 3, 32  # below, extremes are out of sight; above, time grows and little is gained
 SMOOTH, ROUGH = 1.2, 0.75  # how far off a curve is between outputs, for the root of the records there, and for each
@@ -31,13 +33,13 @@ def usual_size(size: float | None) -> float:
     return min(float(USUAL_SIZE if size is None else size), LARGEST)
 
 
-def is_found(drawn: int, signal: float) -> bool:
+def is_found(drawn: int, signal: float, smooth: bool) -> bool:
     """Whether so many joint outputs are found wherever the records are. signal: budget times number of records.
 
-    >>> is_found(40, 1000.0), is_found(41, 1000.0)
-    (True, False)
+    >>> is_found(40, 1000.0, smooth=True), is_found(41, 1000.0, smooth=True), is_found(41, 1000.0, smooth=False)
+    (True, False, True)
     """
-    return signal / (2.0 * (drawn + 1)) >= WIDE + SPARE
+    return signal / (2.0 * (drawn + 1)) >= WIDE + SPARE[smooth]
 
 
 def joint_gap_guess(drawn: int, budget: float) -> float:
@@ -61,12 +63,14 @@ def best_drawn(count: int, budget: float, size: float, smooth: bool) -> tuple[in
     [2, 3, 3]
     >>> [best_drawn(m, 1.0, 1000.0, smooth=False)[0] for m in (2, 9, 29, 99)]
     [2, 9, 29, 32]
+    >>> best_drawn(99, 0.1, 1000.0, smooth=False)[0]
+    4
     """
     signal = budget * size
     gaps = {k: curve_gap(k, budget, size, smooth) for k in range(FEWEST_DRAWN, min(count, MOST_DRAWN + 1))}
     if count <= MOST_DRAWN:
         gaps[count] = joint_gap_guess(count, budget)
-    found = [(gap, k) for k, gap in gaps.items() if is_found(k, signal)]
+    found = [(gap, k) for k, gap in gaps.items() if is_found(k, signal, smooth)]
     gap, drawn = min(found, default=(math.inf, count))
     return drawn, gap
 

@@ -43,7 +43,7 @@ LEAST_CUTS = 8  # for each
 TAIL = 12  # further cuts at shares of 2^-1 ... 2^-TAIL on either side
 FEWEST_PLACES, MOST_PLACES = 8, 64
 MOST_PARTS = 288  # of a base measure for machine code
-FEWEST_TOTAL = 3  # from so many outputs on the total is drawn as well
+FEWEST_TOTAL = 4  # from so many outputs on the total is drawn as well
 
 
 @dataclass(frozen=True)
