@@ -22,7 +22,7 @@ import click
 import numpy as np
 
 import pq
-from benchmarks.least_error_aims import compare, said
+from benchmarks.least_error_aims import compare, gaps_table, said
 from benchmarks.least_error_peers import PEERS
 from benchmarks.stored import save_rows
 
@@ -169,7 +169,8 @@ def main(
                 click.echo(f"{method:16}" + "".join(f"{_cell(known):>18}" for known in row.values()))
                 if save is not None:
                     put(table, save)
-    for line in said(compare(list(table.values()))):
+    rows = [row for row in table.values() if row is not None]
+    for line in [*said(compare(rows)), "", gaps_table(rows)]:
         click.echo(line)
 
 

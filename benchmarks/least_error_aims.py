@@ -13,9 +13,18 @@ from typing import Any
 
 Row = dict[str, Any]
 NO_WORSE = 1.15  # times the best
-ROUGH = "tree", "joint", "mixed", "margin", "JointExp", "Kaplan", "Google"  # none reads all off a curve between cells
+ROUGH = "tree", "joint, all", "mixed", "margin", "JointExp", "Kaplan", "Google"  # none reads most off a curve
 ANY_SHAPE = "Gaussian, 10", "two modes, 10", "lognormal, 1000", "twelve lumps, 10", "ages, grid of 1"
 LEVELS, BUDGETS = (1, 9, 29, 99), (1.0, 0.1)
+SHOWN = {  # methods for README, in words
+    "Kaplan": "the tree of 2022, as published",
+    "JointExp": "JointExp, 2021",
+    "Google": "Google's tree of counts",
+    "tree": "`tree`",
+    "auto, size": "`auto`",
+    "auto, smooth": "`auto`, a smooth column promised",
+}
+SHOWN_SHAPES, SHOWN_LEVELS = (("Gaussian, 10", "bell"), ("twelve lumps, 10", "lumps")), (9, 99)
 Place = tuple[str, float, int]  # shape, budget, number of quantiles
 
 
@@ -95,6 +104,18 @@ def _row(aim: Aim, mine: Row, most: float, best: str, spare: float) -> Row:
         "trials": mine["trials"],
         "met": mine["max_gap"] <= most + spare,
     }
+
+
+def gaps_table(rows: Iterable[Row]) -> str:
+    """Largest gaps of nine deciles and ninety-nine quantiles at a budget of one, for README."""
+    known = {(row["shape"], float(row["epsilon"]), int(row["m"]), row["method"]): row for row in rows}
+    heads = [f"{name}, m = {m}" for _, name in SHOWN_SHAPES for m in SHOWN_LEVELS]
+    lines = ["| | " + " | ".join(heads) + " |", "|---" * (1 + len(heads)) + "|"]
+    for method, words in SHOWN.items():
+        places = [(shape, 1.0, m, method) for shape, _ in SHOWN_SHAPES for m in SHOWN_LEVELS]
+        gaps = [f"{float(known[place]['max_gap']):.1f}" if place in known else "" for place in places]
+        lines.append(f"| {words} | " + " | ".join(gaps) + " |")
+    return "\n".join(lines)
 
 
 def said(compared: list[Row]) -> list[str]:

@@ -24,7 +24,9 @@ HEAVY = {  # quantiles of Student's laws of median distance one, by degrees of f
     1: np.tan(np.pi * (LEVELS - 0.5)),
     2: math.sqrt(0.75) * (2.0 * LEVELS - 1.0) / np.sqrt(LEVELS * (1.0 - LEVELS)),
 }
-LEAST_STEP = 1e-12  # of levels: between knots that are kept; those nearer, but the first and last of a run, are left out
+LEAST_STEP = (
+    1e-12  # of levels: between knots that are kept; those nearer, but the first and last of a run, are left out
+)
 TAIL = 0.5  # shape of the tails: the mass beyond falls with the square of the distance, so that no tail is cut off
 
 

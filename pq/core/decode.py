@@ -59,9 +59,7 @@ class DecodedDistribution:
         levels = np.cumsum(self.records)[:-1] / np.sum(self.records)
         below, above = np.searchsorted(levels, (LEAST_LEVEL, 1.0 - LEAST_LEVEL))
         inside = slice(max(below - 1, 0), above + 1)  # between the last edge that has nothing below and the first ...
-        return MonotoneCurve(
-            np.clip(levels[inside], LEAST_LEVEL, 1.0 - LEAST_LEVEL), self.edges[inside], self.support
-        )
+        return MonotoneCurve(np.clip(levels[inside], LEAST_LEVEL, 1.0 - LEAST_LEVEL), self.edges[inside], self.support)
 
     def quantile(self, q: Array) -> Array:
         """Values (m,) at quantiles (m,) in [0, 1], not decreasing in them.

@@ -110,6 +110,15 @@ def smooth_cells_gap(count: int, budget: float, size: float) -> float:
     return 2.2 * math.sqrt(cells / (2.0 * budget**2) + size / (4.0 * cells)) * (count / 99.0) ** 0.14
 
 
+def own_cells_gap(count: int, budget: float, cells: int) -> float:
+    """Largest gap of so many quantiles on a grid where each value has a cell of its own, of any column.
+
+    >>> round(own_cells_gap(99, 1.0, 111), 1), round(own_cells_gap(9, 1.0, 111), 1)
+    (10.5, 6.5)
+    """
+    return math.sqrt(cells) / budget * (count / 99.0) ** 0.2
+
+
 def tree_gap(count: int, budget: float) -> float:
     """Largest gap of so many quantiles of a tree, of the worst of several columns."""
     return 9.0 * math.sqrt(count) / budget

@@ -22,6 +22,7 @@ from pq.core.scores import Array
 from pq.private.columns.cells import Lattice, Points
 from pq.private.mechanisms.cells.law import (
     FEWEST,
+    MOST,
     CellsOutcome,
     CellsPlan,
     cell_intervals,
@@ -185,6 +186,8 @@ def plan_cells(
     size = usual_size(request.size_guess)
     signal = usual_budget(min(budget, LARGEST_BUDGET), adjacency) * size
     count = _number(where, signal / math.sqrt(size)) if number is None else whole_number(number, "number", least=FEWEST)
+    if number is None and where == "prior" and not request.assume_smooth and own_cells(request):
+        count = MOST  # those that coincide on the grid are one
     around = PriorPartition(request.priors, request.distinct)
     partition: Partition = around
     if where != "prior":
@@ -192,6 +195,23 @@ def plan_cells(
             raise ValueError(f"epsilon must be finite for where={where!r}, got {budget}")
         partition = _looking(around, where, cutter, budget, adjacency, signal, request.step)
     return CellsPlan(budget, adjacency, partition, count, request.step, request.assume_smooth)
+
+
+def own_cells(request: Request) -> int | None:
+    """The number of cells along the priors if each value on the grid has one of its own, but for values whose cell
+    would have less than about a thousandth of the priors' mass; None if these are too many, or there is no grid.
+
+    Then no value is mistaken for another, whatever the shape of a column and however many records share one.
+
+    >>> from pq.core.priors import Uniform
+    >>> own_cells(Request.of([0.5], epsilon=1, priors=Uniform(10, 120), grid=1))
+    111
+    """
+    if request.step is None:
+        return None
+    partition = PriorPartition(request.priors, request.distinct)
+    cells = len(CellsPlan(Fraction(1), request.adjacency, partition, MOST, request.step).edges(())) + 1
+    return cells if cells <= MOST_USUAL else None
 
 
 def _looking(

@@ -36,7 +36,7 @@ MOST_SIZE = 1e9  # records that a guess counts for
 
 
 class Joint(Mechanism, name="joint"):
-    """One exponential mechanism over all quantiles and, from three on, the number of records."""
+    """One exponential mechanism over all quantiles and, but for few of a smooth column, the number of records."""
 
     def __init__(self, request: Request) -> None:
         super().__init__(request)
@@ -135,7 +135,7 @@ def drawn_levels(request: Request) -> tuple[Fraction, ...]:
     >>> from pq.core.priors import Uniform
     >>> tenths = [i / 10 for i in range(1, 10)]
     >>> [str(level) for level in drawn_levels(Request.of(tenths, epsilon=0.1, priors=Uniform(0, 1)))]
-    ['1/4', '1/2', '3/4']
+    ['1/5', '2/5', '3/5', '4/5']
     """
     count, budget = len(request.distinct), usual_budget(request.budget, request.adjacency)
     few, _ = best_drawn(count, budget, usual_size(request.size_guess), request.assume_smooth)
