@@ -174,7 +174,8 @@ def plan_cells(
     curve through a few private cuts, which `cutter` makes for the quantiles and the budget it is given) or "refined"
     (along a first, coarse distribution function on cells along cuts, or around a place without a cutter: for several
     modes).
-    number: of cells, or None to fit it. Raises `ValueError` or `TypeError` naming what is wrong.
+    number: of cells, or None to fit it, or for one for each value on a grid, see `own_cells`. Raises `ValueError` or
+    `TypeError` naming what is wrong.
 
     >>> from pq.core.priors import Uniform
     >>> plan = plan_cells(Request.of([0.5], epsilon=1, priors=Uniform(-10, 10), size_guess=1000))
