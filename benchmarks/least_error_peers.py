@@ -3,7 +3,7 @@
 JointExp (2021) and the tree of Kaplan and others (2022) are run as laws: the joint score with targets n p_j at the rate
 that its sensitivity allows, and a tree with the paper's calibration. "joint, all" is `mechanism="joint"` without a
 curve: each quantile is drawn, however small the budget. Google's tree of counts is `python-dp`'s, one tree
-that is read for all quantiles; it is left out where that package is not installed (`make bench-peers` has it).
+that is read for all quantiles; it is left out where that package is not installed (`make bench-error` installs it).
 """
 
 from __future__ import annotations

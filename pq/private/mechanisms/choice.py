@@ -59,8 +59,10 @@ def _on_grid(request: Request) -> str:
     held, levels = budget * size / _values(request), count.bit_length()
     if count == 1 or held > MANY_HELD * levels:
         return "margin"
-    drawn, joint = best_drawn(count, budget, size, request.assume_smooth)[0], _joint(request)
-    if drawn < count and joint < math.inf:
+    joint, (drawn, rough) = _joint(request), best_drawn(count, budget, size, smooth=False)
+    if request.assume_smooth:
+        joint = max(joint, rough)  # a curve through few outputs has no steps; smooth cells have many
+    elif drawn < count and joint < math.inf:
         joint = curve_gap(drawn, budget, size, smooth=True)  # values that many share are hit by several outputs
     gaps = {
         "joint": joint,

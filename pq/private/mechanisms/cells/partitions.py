@@ -40,7 +40,7 @@ HALF = Fraction(1, 2)
 NEAR = 64.0  # nats that a draw of a place looks at
 WIDTHS = 2.0 ** (np.arange(-80, 17) / 2.0)  # candidates, in units of the priors' own
 ANY_WIDTHS = [2.0**power for power in range(-1022, 1023)]
-SHARES = 0.7, 0.25, 0.05  # of Student's law, Cauchy's and the priors' around a place: cells for every tail
+SHARES = 0.65, 0.25, 0.1  # of Student's law, Cauchy's and the priors' around a place: cells for every tail
 Places = tuple[float, ...]
 
 
