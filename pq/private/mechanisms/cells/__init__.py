@@ -33,6 +33,8 @@ from pq.private.mechanisms.cells.law import (
     on_grid,
 )
 from pq.private.mechanisms.cells.partitions import (
+    SHARES,
+    SMOOTH_SHARES,
     CutPartition,
     Cutter,
     Partition,
@@ -194,7 +196,7 @@ def plan_cells(
     if where != "prior":
         if not isinstance(budget, Fraction):
             raise ValueError(f"epsilon must be finite for where={where!r}, got {budget}")
-        partition = _looking(around, where, cutter, budget, adjacency, signal, request.step)
+        partition = _looking(around, where, cutter, budget, adjacency, signal, request)
     return CellsPlan(budget, adjacency, partition, count, request.step, request.assume_smooth)
 
 
@@ -222,7 +224,7 @@ def _looking(
     budget: Fraction,
     adjacency: str,
     signal: float,
-    step: Fraction | None,
+    request: Request,
 ) -> Partition:
     """A partition that spends a part of the budget on a look at the column."""
     if where == "cuts" and cutter is None:
@@ -230,7 +232,8 @@ def _looking(
     if where == "place" or cutter is None:
         nats = PLACE_NATS + (0.0 if knows_scale(around.priors) else SCALE_NATS)
         place, width = _share(nats / signal, MOST_PLACE), _share(WIDTH_NATS / signal, MOST_WIDTH)
-        found: Partition = PlacePartition(around, budget * place, budget * width, adjacency, step)
+        shares = SMOOTH_SHARES if request.assume_smooth else SHARES
+        found: Partition = PlacePartition(around, budget * place, budget * width, adjacency, request.step, shares)
     else:
         numbers = range(FEWEST_CUTS, MOST_CUTS[where] + 1)
         count = max((k for k in numbers if _needed(k, signal) <= MOST_SHARE), default=FEWEST_CUTS)
@@ -240,7 +243,7 @@ def _looking(
     if where != "refined":
         return found
     first = sum(found.budgets, Fraction(0)) + budget * _share(FIRST_NATS / signal, MOST_FIRST)
-    return RefinedPartition(CellsPlan(first, adjacency, found, FIRST_CELLS, step))
+    return RefinedPartition(CellsPlan(first, adjacency, found, FIRST_CELLS, request.step))
 
 
 def _needed(count: int, signal: float) -> float:
