@@ -50,7 +50,7 @@ class Joint(Mechanism, name="joint"):
             epsilon=request.budget,
             priors=priors_near(self.levels, request),
             adjacency=request.adjacency,  # type: ignore[arg-type]
-            total=usual_total(len(self.levels)) if request.assume_smooth else "drawn",  # ties make the best one slow
+            total=usual_total(len(self.levels), smooth=True) if request.assume_smooth else "drawn",
             grid=request.step,
             size_guess=None if request.size_guess is None else math.ceil(min(request.size_guess, MOST_SIZE)),
         )
