@@ -59,7 +59,7 @@ def _on_grid(request: Request) -> str:
     held, levels = budget * size / _values(request), count.bit_length()
     if count == 1 or held > MANY_HELD * levels:
         return "margin"
-    joint, (drawn, rough) = _joint(request), best_drawn(count, budget, size, smooth=False)
+    joint, (drawn, rough) = _joint(request), best_drawn(count, budget, size, False, knows_scale(request.priors))
     if request.assume_smooth:
         joint = max(joint, rough)  # a curve through few outputs has no steps; smooth cells have many
     elif drawn < count and joint < math.inf:
@@ -110,7 +110,7 @@ def _is_slow(request: Request) -> bool:
 def _joint(request: Request) -> float:
     """Expected largest gap of a joint release; infinite where it is not sound, or slow, or better after a look."""
     count, budget, size = _facts(request)
-    drawn, gap = best_drawn(count, budget, size, request.assume_smooth)
+    drawn, gap = best_drawn(count, budget, size, request.assume_smooth, knows_scale(request.priors))
     lost = drawn < count and _several(request)
     return math.inf if lost or _is_slow(request) or _looks(request) or not is_orderable(request.priors) else gap
 

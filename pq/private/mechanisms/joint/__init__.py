@@ -18,6 +18,7 @@ from pq.core.curves import joint_support
 from pq.core.expected import best_drawn, usual_budget, usual_size
 from pq.core.interpolation import interpolate
 from pq.core.machine.engine import Engine
+from pq.core.priors.log_uniform import knows_scale
 from pq.core.request import Request
 from pq.private.columns.cells import Points
 from pq.private.columns.door import Array
@@ -138,7 +139,8 @@ def drawn_levels(request: Request) -> tuple[Fraction, ...]:
     ['1/5', '2/5', '3/5', '4/5']
     """
     count, budget = len(request.distinct), usual_budget(request.budget, request.adjacency)
-    few, _ = best_drawn(count, budget, usual_size(request.size_guess), request.assume_smooth)
+    size, scale = usual_size(request.size_guess), knows_scale(request.priors)
+    few, _ = best_drawn(count, budget, size, request.assume_smooth, scale)
     if few == count:
         return request.distinct
     ends = sorted({Fraction(0), *request.distinct, Fraction(1)})
