@@ -19,7 +19,7 @@ PEERS_READY := $(PEERS)/.pq-ready
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help system setup run test test-long lint types unit checks nbval notebooks digits sweep book serve-book lab bench bench-peers data-check format lock clean
+.PHONY: help system setup run test test-long lint types unit checks nbval notebooks digits sweep book serve-book lab bench bench-error bench-peers data-check format lock clean
 
 # Small matrices only: more threads would just fight over the cores with the test workers.
 lint types unit checks nbval notebooks digits sweep book test-long: export OMP_NUM_THREADS = 1
@@ -131,6 +131,9 @@ $(PEERS_READY): $(READY) benchmarks/peers/requirements.lock
 	@echo "Installing the libraries to compare with into $(PEERS)"
 	@$(BIN)/uv pip install --quiet --python $(PEERS)/bin/python --require-hashes -r benchmarks/peers/requirements.lock
 	@touch $@
+
+bench-error: $(PEERS_READY) ## error of all mechanisms and peers against what was aimed at; goes on with rows that the table lacks
+	PYTHONPATH=. $(PEERS)/bin/python -m benchmarks.least_error --resume --save results/benchmarks/least_error.csv
 
 bench-peers: $(PEERS_READY) ## time and error beside other private libraries, in an environment of their own
 	PYTHONPATH=. $(PEERS)/bin/python -m benchmarks.peers --save results/benchmarks/peers.csv

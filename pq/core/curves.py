@@ -23,7 +23,9 @@ HEAVY = {  # quantiles of Student's laws of median distance one, by degrees of f
     1: np.tan(np.pi * (LEVELS - 0.5)),
     2: math.sqrt(0.75) * (2.0 * LEVELS - 1.0) / np.sqrt(LEVELS * (1.0 - LEVELS)),
 }
-LEAST_STEP = 1e-12  # of levels: nearer knots count as one
+LEAST_STEP = (
+    1e-12  # of levels: between knots that are kept; those nearer, but the first and last of a run, are left out
+)
 TAIL = 0.5  # shape of the tails: the mass beyond falls with the square of the distance, so that no tail is cut off
 
 
@@ -32,7 +34,8 @@ class MonotoneCurve:
     """A quantile function through given points: a monotone cubic between them, power tails beyond them.
 
     levels: (k,) in (0, 1), increasing, k >= 1. places: (k,) finite, not decreasing, in the unit of the data. support:
-    ends that no value exceeds, possibly infinite. A tail's density goes on from the density beside it.
+    ends that no value exceeds, possibly infinite. A tail's density goes on from the density beside it; of one place
+    alone, straight to the ends. Where levels are equal the curve jumps from the first of their places to the last.
 
     Guarantees: never fails or warns, whatever the places; `at` does not decrease but by rounding.
 
@@ -49,9 +52,11 @@ class MonotoneCurve:
     def _knots(self) -> tuple[Array, Array, float]:
         """Levels that differ, their places in units of a power of two, and that unit."""
         unit = math.ldexp(1.0, min(max(math.frexp(float(np.max(np.abs(self.places))))[1], -1000), 1020))
-        kept = np.ones(len(self.levels), dtype=bool)
-        kept[1:] = np.diff(self.levels) > LEAST_STEP
-        return self.levels[kept], np.maximum.accumulate(self.places[kept] / unit), unit
+        apart = np.diff(self.levels) > LEAST_STEP
+        kept = np.append(True, apart) | np.append(apart, True)  # a run of levels that count as one is a jump
+        steps = LEAST_STEP * np.arange(np.count_nonzero(kept))
+        levels = np.maximum.accumulate(self.levels[kept] - steps) + steps
+        return levels, np.maximum.accumulate(self.places[kept] / unit), unit
 
     def at(self, levels: Array) -> Array:
         """The quantiles (c,) at levels (c,) in [0, 1]."""
@@ -59,7 +64,8 @@ class MonotoneCurve:
 
         knots, places, unit = self._knots
         with np.errstate(all="ignore"):
-            out = np.full(len(levels), places[0])
+            ends = np.nan_to_num(np.array(self.support) / unit, nan=np.nan, posinf=places[0], neginf=places[0])
+            out = np.interp(levels, [0.0, knots[0], 1.0], [ends[0], places[0], ends[1]])
             if len(knots) > 1:
                 out = scipy.interpolate.PchipInterpolator(knots, places)(np.clip(levels, knots[0], knots[-1]))
                 first, last = (np.diff(places)[[0, -1]]) / np.diff(knots)[[0, -1]]

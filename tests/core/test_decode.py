@@ -127,3 +127,14 @@ def test_quantiles_follow_the_order_asked_for() -> None:
     law = DecodedDistribution(np.array([1.0, 2.0, 3.0]), np.full(4, 25.0), (0.0, 4.0))
     assert law.quantile(np.array([0.75, 0.25, 0.5, 0.25])).tolist() == [3.0, 1.0, 2.0, 1.0]
     assert law.total == 100.0
+
+
+@pytest.mark.parametrize("heavy", [0, 1, 7, 14, 15])
+def test_a_cell_that_holds_all_records_holds_all_values(heavy: int) -> None:
+    """Whatever is empty on either side: values stay inside its edges, or between an edge and the end."""
+    counts = np.zeros(16, dtype=np.int64)
+    counts[heavy] = 1000
+    values = DecodedDistribution(np.arange(0.5, 15.0), isotonic_records(counts), (0.0, 15.0)).quantile(
+        np.arange(1, 100) / 100
+    )
+    assert np.all(np.rint(values) == heavy)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import math
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +13,18 @@ import pytest
 from click.testing import CliRunner
 from packaging.requirements import Requirement
 
-from benchmarks import interval_coverage, kill_nine, large_column, least_error, machine, many_groups, speeds
+from benchmarks import (
+    interval_coverage,
+    kill_nine,
+    large_column,
+    least_error,
+    least_error_aims,
+    machine,
+    many_groups,
+    speeds,
+)
 from benchmarks.peers import __main__ as peers
+from pq.show.promise import MEASURED
 from test_workshop import LOCK, PROJECT, ROOT, locked, version_of
 
 
@@ -89,13 +100,63 @@ def test_a_kill_waits_for_its_moment(tmp_path: Path) -> None:
 
 
 def test_least_errors_are_of_the_mechanism_that_is_said(tmp_path: Path) -> None:
-    """A row of each method: what "auto" chose has the gaps of that mechanism, with the same seeds."""
-    rows = {name: least_error.measure("Gaussian, 10", 9, 1.0, name, 3) for name in least_error.METHODS}
+    """A row of each method: what "auto" chose has the gaps of that mechanism, with the same seeds; margins need a grid,
+    and a second run keeps what the first has stored."""
+    rows = {name: least_error.measure("Gaussian, 10", 9, 1.0, name, 3) for name in [*least_error.METHODS, "JointExp"]}
+    assert rows.pop("margin") is None and rows["JointExp"]["max_gap"] > 0.0
     assert rows["auto, size"]["mechanism"] == "joint" and rows["tree"]["mechanism"] == "tree"
     assert rows["auto, size"]["max_gap"] == rows["joint"]["max_gap"] != rows["tree"]["max_gap"]
-    options = ["--trials", "2", "--only", "auto", "--shape", "ages, grid of 1", "--save", str(tmp_path / "rows.csv")]
-    result = CliRunner().invoke(least_error.main, options)
-    assert result.exit_code == 0 and len((tmp_path / "rows.csv").read_text().splitlines()) == 1 + 4 * 2
+    path = tmp_path / "rows.csv"
+    options = ["--trials", "2", "--only", "auto", "--shape", "ages, grid of 1", "--save", str(path)]
+    assert CliRunner().invoke(least_error.main, [*options, "--epsilon", "1"]).exit_code == 0
+    first = path.read_text()
+    assert CliRunner().invoke(least_error.main, [*options, "--resume"]).exit_code == 0
+    assert len(first.splitlines()) == 1 + 4 and first == "\n".join(path.read_text().splitlines()[:5]) + "\n"
+    assert len(path.read_text().splitlines()) == 1 + 4 * 2
+    assert "goes on" in CliRunner().invoke(least_error.main, [*options, "--resume", "--minutes", "-1"]).output
+
+
+def test_aims_compare_with_two_standard_errors() -> None:
+    """A number, a multiple of the best other method, and a row of a uniform prior; none without its rows."""
+
+    def row(shape: str, epsilon: float, m: int, method: str, gap: float, error: float) -> dict[str, Any]:
+        facts = {"shape": shape, "epsilon": epsilon, "m": m, "method": method, "mechanism": "tree"}
+        return facts | {"max_gap": gap, "error": error, "trials": 200, "ms": 1.0}
+
+    lumps = [row("twelve lumps, 10", 0.1, 9, name, gap, 3.0) for name, gap in (("tree", 100.0), ("Google", 90.0))]
+    rows = [
+        row("Gaussian, 10", 1.0, 9, "auto, smooth", 6.5, 0.1),
+        row("Gaussian, N(3, 1)", 1.0, 9, "auto, smooth", 7.8, 0.1),
+        row("twelve lumps, 10", 0.1, 9, "auto, size", 120.0, 1.0),
+        *lumps,
+    ]
+    found = least_error_aims.compare(rows)
+    assert [(one["about"], one["met"]) for one in found] == [
+        ("smooth", True),
+        ("nothing promised", False),
+        ("a wrong one", False),
+    ]
+    assert found[1]["aim"] == pytest.approx(1.15 * 90.0) and found[1]["of"] == "1.15 x Google"
+    assert found[1]["two_errors"] == pytest.approx(2.0 * math.hypot(1.0, 1.15 * 3.0))
+    assert least_error_aims.compare(rows[1:2]) == []
+    assert least_error_aims.said(found)[0].strip() == "1 of 3 aims are met" and len(least_error_aims.said(found)) == 3
+
+
+def stored_errors(name: str) -> list[dict[str, str]]:
+    with (ROOT / "results" / "benchmarks" / f"{name}.csv").open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def test_stored_aims_are_those_of_the_stored_rows() -> None:
+    """Every row of 200 trials or more, of a method that is still there; the second table follows from the first."""
+    rows = list(least_error.stored(ROOT / "results" / "benchmarks" / "least_error.csv").values())
+    assert all(row["trials"] >= 200 and row["method"] in least_error.LINES for row in rows)
+    aims, kept = least_error_aims.compare(rows), stored_errors("least_error_aims")
+    assert len(aims) == len(kept) == len(least_error_aims.AIMS)
+    for one, other in zip(aims, kept, strict=True):
+        assert (one["shape"], str(one["m"]), one["of"], str(one["met"])) == tuple(
+            other[name] for name in ("shape", "m", "of", "met")
+        )
 
 
 def test_coverage_is_counted_of_what_is_said(tmp_path: Path) -> None:
@@ -152,3 +213,12 @@ def test_stored_intervals_of_cells_hold_as_often_as_promised() -> None:
     ) == 6 * 2 * 2 * 4 * 2
     assert min(float(row["all_held"]) for row in cells) >= 0.94
     assert {row["mechanism"] for row in rows} >= {"tree", "joint", "cells"}
+
+
+def test_what_pages_say_of_simulated_intervals_is_what_was_measured() -> None:
+    """The least share of all stored rows of a mechanism, in whole per cent, rounded down."""
+    least = {row["mechanism"]: 1.0 for row in stored_coverage() if row["mechanism"] != "cells"}
+    for row in stored_coverage():
+        if row["mechanism"] in least:
+            least[row["mechanism"]] = min(least[row["mechanism"]], float(row["all_held"]))
+    assert {name: int(100 * share) for name, share in least.items()} == MEASURED

@@ -13,6 +13,7 @@ import pytest
 
 import pq
 from benchmarks.interval_coverage import coverage_table
+from benchmarks.least_error_aims import gaps_table
 from proofs_checks.engine.claims import load_claims
 from proofs_checks.engine.report import counts_table
 
@@ -119,6 +120,20 @@ def test_the_example_of_what_a_release_says_runs() -> None:
     true = np.quantile(salaries, [0.25, 0.5, 0.75])
     assert np.all(ends[:, 0] <= true) and np.all(true <= ends[:, 1]) and np.all(np.diff(ends) < 0.2 * true[:, None])
     assert names["result"].remarks == ()
+
+
+def test_the_table_of_gaps_is_the_stored_one() -> None:
+    table = re.search(r"<!-- gaps: .* -->\n(.*?)\n<!-- end of gaps -->", README, flags=re.DOTALL)
+    with (ROOT / "results" / "benchmarks" / "least_error.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert table is not None and table[1] == gaps_table(rows)
+    unknown = {
+        row["method"]: row
+        for row in rows
+        if [row[n] for n in ("shape", "epsilon", "m")] == ["Gaussian, any float", "1.0", "9"]
+    }
+    said = re.search(r"are off by\s+about (\d+) ranks", README)
+    assert said is not None and round(float(unknown["auto"]["max_gap"])) == int(said[1])
 
 
 def test_the_table_of_coverage_is_the_stored_one() -> None:

@@ -66,7 +66,9 @@ def asked(m: int, **facts: Any) -> Request:
         (9, {"grid": 1}, "margin"),
         (9, {"grid": 1, "priors": pq.Uniform(10, 120)}, "joint"),
         (29, {"grid": 1, "priors": pq.Uniform(10, 120)}, "cells"),
-        (9, {"grid": 1, "priors": pq.Uniform(10, 120), "epsilon": 0.1}, "cells"),
+        (9, {"grid": 1, "priors": pq.Uniform(10, 120), "epsilon": 0.1}, "joint"),
+        (29, {"grid": 1, "priors": pq.Cauchy(40, 20)}, "joint"),  # more values than cells
+        (29, {"grid": 1, "priors": pq.Cauchy(40, 20), "assume_smooth": True}, "cells"),
         (9, {"grid": 1, "priors": pq.Uniform(10, 120), "size_guess": 1e5}, "margin"),
         (9, {"grid": 0.001, "epsilon": 0.1}, "joint"),  # far more values than cells
         (9, {"grid": 1, "epsilon": 0.01}, "tree"),
@@ -92,18 +94,21 @@ def test_choices_as_public_facts(m: int, facts: dict[str, Any], expected: str) -
 def test_few_are_drawn_where_a_budget_does_not_find_all() -> None:
     """As many as are asked for, or evenly spaced ones that are found; in a clump of quantiles, inside the clump."""
     assert drawn_levels(asked(9)) == asked(9).distinct
-    assert drawn_levels(asked(9, epsilon=0.1)) == (Fraction(1, 4), Fraction(1, 2), Fraction(3, 4))
+    few = {"epsilon": 0.1, "assume_smooth": True}
+    assert drawn_levels(asked(9, **few)) == (Fraction(1, 4), Fraction(1, 2), Fraction(3, 4))
+    assert drawn_levels(asked(9, epsilon=0.1)) == tuple(Fraction(i, 5) for i in range(1, 5))  # no promise: one more
     assert len(drawn_levels(asked(99, assume_smooth=True))) < len(drawn_levels(asked(99))) <= 32
     clump = Request.of([0.0, *(0.9 + i / 1000 for i in range(90)), 1.0], epsilon=0.1, priors=PRIOR)
     levels = drawn_levels(clump)
-    assert 0 < levels[0] < levels[1] < levels[2] < 1 and all(Fraction(9, 10) < q < Fraction(99, 100) for q in levels)
+    assert len(levels) == 4 and list(levels) == sorted(set(levels))
+    assert all(Fraction(9, 10) < q < Fraction(99, 100) for q in levels)
     for m, epsilon, smooth in ((5, 0.01, False), (2, 1e-9, True), (1, 1, True)):
         assert drawn_levels(asked(m, epsilon=epsilon, assume_smooth=smooth)) == asked(m).distinct
     for m in range(1, 120, 7):
         for budget in (0.03, 0.1, 0.4, 1.0, 5.0):
             for smooth in (False, True):
                 drawn, gap = best_drawn(m, budget, 1000.0, smooth)
-                assert 1 <= drawn <= m and (math.isinf(gap) or is_found(drawn, budget * 1000.0))
+                assert 1 <= drawn <= m and (math.isinf(gap) or is_found(drawn, budget * 1000.0, smooth))
 
 
 NUMBERS = st.floats(-50.0, 50.0)
@@ -185,11 +190,11 @@ def test_values_that_do_not_follow_from_what_was_drawn_are_impossible() -> None:
     options: dict[str, Any] = {"epsilon": 0.5, "priors": PRIOR, "size_guess": 200}
     drawn = pq.release(x, quantiles, rng=0, **options)
     outcome = {"values": drawn.values, "total": drawn.total} | dict(drawn.outcome)
-    assert len(outcome["drawn"]) == 3 and math.isfinite(pq.log_density(x, outcome, quantiles, **options))
+    assert len(outcome["drawn"]) == 4 and math.isfinite(pq.log_density(x, outcome, quantiles, **options))
     for wrong in (
         {"values": drawn.values + 1e-9},
         {"total": drawn.total + 1},
-        {"drawn": [-1.0, 0.0, 1.0]},
+        {"drawn": [-1.0, 0.0, 1.0, 2.0]},
         {"drawn": [0.0]},
     ):
         assert pq.log_density(x, outcome | wrong, quantiles, **options) == -math.inf
@@ -253,7 +258,7 @@ def test_more_priors_than_are_quick_are_left_to_the_tree() -> None:
     [
         (9, {}, 7.0),
         (99, {}, 22.0),
-        (9, {"epsilon": 0.1, "assume_smooth": True}, 45.0),
+        (9, {"epsilon": 0.1, "assume_smooth": True}, 40.0),
         (99, {"assume_smooth": True}, 11.5),
     ],
 )
@@ -266,6 +271,22 @@ def test_aims_of_the_largest_gap(m: int, facts: dict[str, Any], aim: float) -> N
         values = pq.release(x, evenly(m), rng=seed, priors=PRIOR, **{"epsilon": 1} | facts).values
         gaps.append(pq.max_gap(x, evenly(m), values))
     assert np.mean(gaps) <= aim
+
+
+@pytest.mark.parametrize("m", [15, 29, 99])
+def test_a_value_that_nearly_all_records_share_is_told_from_others(m: int) -> None:
+    """On a grid each value has a cell of its own. Means of twelve releases with fixed seeds: about 12 records at most
+    (standard error below two), where cells that hold two values each are off by hundreds."""
+    options: dict[str, Any] = {"epsilon": 1, "priors": pq.Uniform(10, 120), "grid": 1, "size_guess": 1000}
+    assert chosen(Request.of(evenly(m), **options)) == "cells"
+    fitted = Cells(Request.of(evenly(m), **options), number=63)
+    own, other = [], []
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        x = np.sort(np.where(rng.random(1000) < 0.95, rng.integers(20, 100), rng.integers(10, 121, 1000))).astype(float)
+        own.append(pq.max_gap(x, evenly(m), pq.release(x, evenly(m), rng=seed, **options).values))
+        other.append(pq.max_gap(x, evenly(m), fitted.draw(Points(x), Source(seed)).values))
+    assert np.mean(own) < 20.0 and np.mean(other) > 100.0
 
 
 @pytest.mark.parametrize("grid", [None, 0.25])

@@ -13,7 +13,9 @@ from pq.core.expected import (
     MOST_CELLS,
     MOST_DRAWN,
     best_drawn,
+    curve_gap,
     learned_gap,
+    own_cells_gap,
     smooth_cells_gap,
     tree_gap,
     usual_budget,
@@ -22,7 +24,7 @@ from pq.core.expected import (
 from pq.core.priors.log_uniform import knows_scale
 from pq.core.request import Request
 from pq.private.fast.encode import encode
-from pq.private.mechanisms.cells import CELLS_PER_SIGNAL
+from pq.private.mechanisms.cells import CELLS_PER_SIGNAL, own_cells
 from pq.private.mechanisms.joint.plan import is_orderable
 from pq.private.mechanisms.protocol import MECHANISMS
 
@@ -53,19 +55,21 @@ def chosen(request: Request) -> str:
 
 def _on_grid(request: Request) -> str:
     """Outputs on a grid: margins for one quantile, and for several where values hold many more records than a level is
-    off; else one law for all of them, or counts of so many cells that each holds few values."""
+    off; else one law for all of them, or counts of cells."""
     if math.isinf(request.budget) or request.tree.calibration != "sharp":
         return "tree"
     count, budget, size = _facts(request)
     held, levels = budget * size / _values(request), count.bit_length()
     if count == 1 or held > MANY_HELD * levels:
         return "margin"
-    cells = min(max(CELLS_PER_SIGNAL["prior"] * budget * math.sqrt(size), FEWEST_CELLS), MOST_CELLS)
-    few = _values(request) <= MOST_IN_CELL * cells and budget * size >= LEAST_CELLS_SIGNAL
-    counted = few and not _several(request) and knows_scale(request.priors)
+    joint, (drawn, rough) = _joint(request), best_drawn(count, budget, size, False, knows_scale(request.priors))
+    if request.assume_smooth:
+        joint = max(joint, rough)  # a curve through few outputs has no steps; smooth cells have many
+    elif drawn < count and joint < math.inf:
+        joint = curve_gap(drawn, budget, size, smooth=True)  # values that many share are hit by several outputs
     gaps = {
-        "joint": max(_joint(request), best_drawn(count, budget, size, smooth=False)[1]),  # steps are not smooth
-        "cells": smooth_cells_gap(count, budget, size) if counted else math.inf,
+        "joint": joint,
+        "cells": _cells_on_grid(request),
         "margin" if held > 2.0 * levels else "tree": _tree(request),
     }
     return _least(gaps, request)
@@ -75,6 +79,19 @@ def _least(gaps: dict[str, float], request: Request) -> str:
     """The mechanism of the least expected gap among those that serve so small a budget; the tree serves all."""
     serving = [name for name in gaps if request.budget >= MECHANISMS[name].least_budget]
     return min(serving, key=lambda name: gaps[name])
+
+
+def _cells_on_grid(request: Request) -> float:
+    """Expected largest gap of cells along the priors: of one for each value, or under a promise of fewer; infinite
+    where these would be too many, for values that many records share are then not told from others."""
+    count, budget, size = _facts(request)
+    if _several(request) or not knows_scale(request.priors) or budget * size < LEAST_CELLS_SIGNAL:
+        return math.inf
+    if not request.assume_smooth:
+        own = own_cells(request)
+        return math.inf if own is None else own_cells_gap(count, budget, own)
+    cells = min(max(CELLS_PER_SIGNAL["prior"] * budget * math.sqrt(size), FEWEST_CELLS), MOST_CELLS)
+    return smooth_cells_gap(count, budget, size) if _values(request) <= MOST_IN_CELL * cells else math.inf
 
 
 def _values(request: Request) -> float:
@@ -102,7 +119,7 @@ def _is_slow(request: Request) -> bool:
 def _joint(request: Request) -> float:
     """Expected largest gap of a joint release; infinite where it is not sound, or slow, or better after a look."""
     count, budget, size = _facts(request)
-    drawn, gap = best_drawn(count, budget, size, request.assume_smooth)
+    drawn, gap = best_drawn(count, budget, size, request.assume_smooth, knows_scale(request.priors))
     lost = drawn < count and _several(request)
     return math.inf if lost or _is_slow(request) or _looks(request) or not is_orderable(request.priors) else gap
 

@@ -22,6 +22,7 @@ from pq.core.scores import Array
 from pq.private.columns.cells import Lattice, Points
 from pq.private.mechanisms.cells.law import (
     FEWEST,
+    MOST,
     CellsOutcome,
     CellsPlan,
     cell_intervals,
@@ -32,6 +33,8 @@ from pq.private.mechanisms.cells.law import (
     on_grid,
 )
 from pq.private.mechanisms.cells.partitions import (
+    SHARES,
+    SMOOTH_SHARES,
     CutPartition,
     Cutter,
     Partition,
@@ -175,7 +178,8 @@ def plan_cells(
     curve through a few private cuts, which `cutter` makes for the quantiles and the budget it is given) or "refined"
     (along a first, coarse distribution function on cells along cuts, or around a place without a cutter: for several
     modes).
-    number: of cells, or None to fit it. Raises `ValueError` or `TypeError` naming what is wrong.
+    number: of cells, or None to fit it, or for one for each value on a grid, see `own_cells`. Raises `ValueError` or
+    `TypeError` naming what is wrong.
 
     >>> from pq.core.priors import Uniform
     >>> plan = plan_cells(Request.of([0.5], epsilon=1, priors=Uniform(-10, 10), size_guess=1000))
@@ -187,13 +191,32 @@ def plan_cells(
     size = usual_size(request.size_guess)
     signal = usual_budget(min(budget, LARGEST_BUDGET), adjacency) * size
     count = _number(where, signal / math.sqrt(size)) if number is None else whole_number(number, "number", least=FEWEST)
+    if number is None and where == "prior" and not request.assume_smooth and own_cells(request):
+        count = MOST  # those that coincide on the grid are one
     around = PriorPartition(request.priors, request.distinct)
     partition: Partition = around
     if where != "prior":
         if not isinstance(budget, Fraction):
             raise ValueError(f"epsilon must be finite for where={where!r}, got {budget}")
-        partition = _looking(around, where, cutter, budget, adjacency, signal, request.step)
+        partition = _looking(around, where, cutter, budget, adjacency, signal, request)
     return CellsPlan(budget, adjacency, partition, count, request.step, request.assume_smooth)
+
+
+def own_cells(request: Request) -> int | None:
+    """The number of cells along the priors if each value on the grid has one of its own, but for values whose cell
+    would have less than about a thousandth of the priors' mass; None if these are too many, or there is no grid.
+
+    Then no value is mistaken for another, whatever the shape of a column and however many records share one.
+
+    >>> from pq.core.priors import Uniform
+    >>> own_cells(Request.of([0.5], epsilon=1, priors=Uniform(10, 120), grid=1))
+    111
+    """
+    if request.step is None:
+        return None
+    partition = PriorPartition(request.priors, request.distinct)
+    cells = len(CellsPlan(Fraction(1), request.adjacency, partition, MOST, request.step).edges(())) + 1
+    return cells if cells <= MOST_USUAL else None
 
 
 def _looking(
@@ -203,7 +226,7 @@ def _looking(
     budget: Fraction,
     adjacency: str,
     signal: float,
-    step: Fraction | None,
+    request: Request,
 ) -> Partition:
     """A partition that spends a part of the budget on a look at the column."""
     if where == "cuts" and cutter is None:
@@ -211,7 +234,8 @@ def _looking(
     if where == "place" or cutter is None:
         nats = PLACE_NATS + (0.0 if knows_scale(around.priors) else SCALE_NATS)
         place, width = _share(nats / signal, MOST_PLACE), _share(WIDTH_NATS / signal, MOST_WIDTH)
-        found: Partition = PlacePartition(around, budget * place, budget * width, adjacency, step)
+        shares = SMOOTH_SHARES if request.assume_smooth else SHARES
+        found: Partition = PlacePartition(around, budget * place, budget * width, adjacency, request.step, shares)
     else:
         numbers = range(FEWEST_CUTS, MOST_CUTS[where] + 1)
         count = max((k for k in numbers if _needed(k, signal) <= MOST_SHARE), default=FEWEST_CUTS)
@@ -221,7 +245,7 @@ def _looking(
     if where != "refined":
         return found
     first = sum(found.budgets, Fraction(0)) + budget * _share(FIRST_NATS / signal, MOST_FIRST)
-    return RefinedPartition(CellsPlan(first, adjacency, found, FIRST_CELLS, step))
+    return RefinedPartition(CellsPlan(first, adjacency, found, FIRST_CELLS, request.step))
 
 
 def _needed(count: int, signal: float) -> float:

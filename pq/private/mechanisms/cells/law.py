@@ -162,9 +162,10 @@ def _same_edges(own: Array, given: Array) -> bool:
 
 def decoded(plan: CellsPlan, outcome: CellsOutcome) -> DecodedDistribution:
     """The distribution function that an outcome stands for: post-processing."""
-    table, edges = plan.partition.table(outcome.places), outcome.edges
+    edges = outcome.edges
     if not plan.smooth:
         return DecodedDistribution(edges, isotonic_records(outcome.counts), plan.partition.support)
+    table = plan.partition.table(outcome.places)
     bounds = np.concatenate([[0.0], np.interp(edges, table, LEVELS), [1.0]])
     shares = np.arange(PARTS) / PARTS
     levels = (bounds[:-1, None] + shares * np.diff(bounds)[:, None]).ravel()

@@ -41,6 +41,7 @@ NEAR = 64.0  # nats that a draw of a place looks at
 WIDTHS = 2.0 ** (np.arange(-80, 17) / 2.0)  # candidates, in units of the priors' own
 ANY_WIDTHS = [2.0**power for power in range(-1022, 1023)]
 SHARES = 0.65, 0.25, 0.1  # of Student's law, Cauchy's and the priors' around a place: cells for every tail
+SMOOTH_SHARES = 0.75, 0.2, 0.05  # the same where a column is smooth: fewer cells tell its tails
 Places = tuple[float, ...]
 
 
@@ -123,6 +124,7 @@ class PlacePartition:
 
     around: the priors' own partition. epsilon_place, epsilon_width: positive budgets of the two looks. adjacency: as
     for `pq.plan`. step: of the grid that the place lies on, or None: then the median is that of the rounded records.
+    shares: of Student's law, Cauchy's and the priors' in the table.
     """
 
     around: PriorPartition
@@ -130,6 +132,7 @@ class PlacePartition:
     epsilon_width: Fraction
     adjacency: str
     step: Fraction | None = None
+    shares: tuple[float, float, float] = SHARES
     size: int = field(default=2, init=False)
 
     @property
@@ -188,7 +191,7 @@ class PlacePartition:
     def table(self, places: Places) -> Array:
         place, width = places
         heavy = [heavy_table(place, width, degrees) for degrees in (2, 1)]
-        return mixed_table([*heavy, self.around.table(())], SHARES)
+        return mixed_table([*heavy, self.around.table(())], self.shares)
 
     def _rate(self, budget: Fraction) -> float:
         return rate(budget, sensitivity(HALF, 1, self.adjacency, "sharp"))

@@ -19,6 +19,7 @@ from pq.core.curves import joint_support
 from pq.core.expected import best_drawn, usual_budget, usual_size
 from pq.core.interpolation import interpolate
 from pq.core.machine.engine import Engine
+from pq.core.priors.log_uniform import knows_scale
 from pq.core.request import Request
 from pq.private.columns.cells import Points
 from pq.private.columns.door import Array
@@ -37,7 +38,7 @@ MOST_SIZE = 1e9  # records that a guess counts for
 
 
 class Joint(Mechanism, name="joint"):
-    """One exponential mechanism over all quantiles and, from three on, the number of records."""
+    """One exponential mechanism over all quantiles and, but for few of a smooth column, the number of records."""
 
     least_budget = LEAST_BUDGET
 
@@ -53,7 +54,7 @@ class Joint(Mechanism, name="joint"):
             epsilon=request.budget,
             priors=priors_near(self.levels, request),
             adjacency=request.adjacency,  # type: ignore[arg-type]
-            total=usual_total(len(self.levels)) if request.assume_smooth else "drawn",  # ties make the best one slow
+            total=usual_total(len(self.levels), smooth=True) if request.assume_smooth else "drawn",
             grid=request.step,
             size_guess=None if request.size_guess is None else math.ceil(min(request.size_guess, MOST_SIZE)),
         )
@@ -146,10 +147,11 @@ def drawn_levels(request: Request) -> tuple[Fraction, ...]:
     >>> from pq.core.priors import Uniform
     >>> tenths = [i / 10 for i in range(1, 10)]
     >>> [str(level) for level in drawn_levels(Request.of(tenths, epsilon=0.1, priors=Uniform(0, 1)))]
-    ['1/4', '1/2', '3/4']
+    ['1/5', '2/5', '3/5', '4/5']
     """
     count, budget = len(request.distinct), usual_budget(request.budget, request.adjacency)
-    few, _ = best_drawn(count, budget, usual_size(request.size_guess), request.assume_smooth)
+    size, scale = usual_size(request.size_guess), knows_scale(request.priors)
+    few, _ = best_drawn(count, budget, size, request.assume_smooth, scale)
     if few == count:
         return request.distinct
     ends = sorted({Fraction(0), *request.distinct, Fraction(1)})
