@@ -7,6 +7,7 @@ from pq.core.plan import Plan, kary_arity, plan
 from pq.core.priors import (
     Cauchy,
     HalfCauchy,
+    JointPrior,
     Laplace,
     LogNormal,
     LogUniform,
@@ -39,6 +40,7 @@ __all__ = [
     "GroupedRelease",
     "HalfCauchy",
     "Inspection",
+    "JointPrior",
     "Laplace",
     "Ledger",
     "LogNormal",

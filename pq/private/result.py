@@ -20,7 +20,7 @@ from pq.core.choices import QuantilesOf, check_choice
 from pq.core.exact import budget_text, quantile_fractions
 from pq.core.kind import Kind, kind_named, shown
 from pq.core.plan import Plan
-from pq.core.priors import Prior
+from pq.core.priors import JointPrior, Prior
 from pq.core.remarks import outside_remarks, remarks_on
 from pq.core.request import Request
 from pq.private.intervals import grid_intervals, interval_level, simulated_intervals, size_of
@@ -51,7 +51,8 @@ class Release:
 
     values: (m,) estimates in the caller's order, read-only, of the kind that the column declares. quantiles: (m,).
     epsilon: total budget, under `adjacency`, for a person who owns up to `max_contributions` records. mechanism: its
-    name. priors: one for each quantile. plan: the tree's, None for others; it spends epsilon / max_contributions on
+    name. priors: one for each quantile. joint_prior: of all quantiles at once, of which `priors` are then the
+    marginals; None where none was given. plan: the tree's, None for others; it spends epsilon / max_contributions on
     each record. size_guess, public_total, assume_smooth: as they were given. total: a private count of the records,
     where the mechanism gives one for nothing. outcome: what was drawn, as plain lists and numbers by name. kind: what
     the values are: "number", "date", and so on. whole: whether the column's declared type holds whole numbers only.
@@ -67,6 +68,7 @@ class Release:
     adaptation: str | None
     grid: float | None
     priors: tuple[Prior, ...]
+    joint_prior: JointPrior | None
     plan: Plan | None
     size_guess: float | None
     public_total: int | None
@@ -155,6 +157,8 @@ class Release:
 
     @property
     def _said_priors(self) -> Any:
+        if self.joint_prior is not None:
+            return self.joint_prior
         return self.priors[0] if self.priors and all(prior == self.priors[0] for prior in self.priors) else self.priors
 
     @property
@@ -180,7 +184,7 @@ class Release:
             "calibration": self.calibration,
             "adaptation": self.adaptation,
             **({} if plan is None else {"arity": plan.arity, "budget_power": plan.budget_power}),
-            "priors": [prior.to_dict() for prior in self.priors],
+            "priors": _described_priors(self),
             "total": self.total,
             "outcome": dict(self.outcome),
         }
@@ -222,7 +226,7 @@ class Release:
         if facts.get("version") != VERSION:
             raise ValueError(f"version must be {VERSION}, got {facts.get('version')!r}")
         try:
-            priors = tuple(Prior.from_dict(prior) for prior in facts["priors"])
+            priors = _read_priors(facts["priors"])
             named = ASKED + (TREE_FACTS if "arity" in facts else ())
             maker = prepare(facts["quantiles"], priors=priors, **{name: facts[name] for name in named})
             kind = kind_named(facts["kind"])
@@ -260,11 +264,24 @@ def _facts(maker: Mechanism) -> dict[str, Any]:
         "adaptation": request.tree.adaptation if tree else None,
         "grid": None if request.step is None else float(request.step),
         "priors": request.priors if _in_order(request) else tuple(request.priors[i] for i in request.positions),
+        "joint_prior": request.joint_prior,
         "plan": plan if tree else None,
         "size_guess": request.size_guess,
         "public_total": request.public_total,
         "assume_smooth": request.assume_smooth,
     }
+
+
+def _described_priors(release: Release) -> Any:
+    """The priors that were given, as plain values: a list, or a mapping for one of all quantiles."""
+    joint = release.joint_prior
+    return [prior.to_dict() for prior in release.priors] if joint is None else joint.to_dict()
+
+
+def _read_priors(described: Any) -> Any:
+    if isinstance(described, Mapping):
+        return JointPrior.from_dict(described)
+    return tuple(Prior.from_dict(prior) for prior in described)
 
 
 def _in_order(request: Request) -> bool:
