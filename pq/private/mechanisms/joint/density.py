@@ -149,3 +149,16 @@ def _blocks(count: int, size: int) -> Iterator[npt.NDArray[np.int64]]:
     ways = itertools.combinations_with_replacement(range(count), size)
     while block := list(itertools.islice(ways, BLOCK)):
         yield np.array(block, dtype=np.int64)
+
+
+def log_box_parts(plan: JointPlan, values: Array, before: npt.NDArray[np.int64] | None) -> tuple[float, float]:
+    """Logs of the base mass of outputs whose ranks are `floor(q n)`, and of all outputs in order."""
+    every = np.ones((plan.size, 1), dtype=bool)
+    records, nothing = Records.of(plan, np.asarray(values, dtype=np.float64), before), Records(np.empty(0), None)
+    targets = np.array([q.numerator * int(records.n) // q.denominator for q in plan.quantiles], dtype=np.float64)
+    cells = gather(plan, records, [EVERYWHERE])
+    counts = np.diff(targets, prepend=0.0, append=records.n)
+    score = plan.rate * float(score_at(plan, counts, records.n))
+    box = forward(plan, cells, records.n, records.n, cells.rank == targets[:, None]).log_weight + score
+    whole = gather(plan, nothing, [EVERYWHERE])
+    return box, forward(plan, whole, 0.0, 0.0, np.repeat(every, len(whole.rank), axis=1)).log_weight

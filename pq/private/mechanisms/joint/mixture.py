@@ -12,8 +12,9 @@ bounded range epsilon, epsilon^2/8-zCDP. The member is an auxiliary variable: it
 *Draws.* Let E_l be all that the sampler of member l proposes from: what it weighs and its bounds on the rest. A member
 is drawn in proportion to w_l E_l, then a proposal from it; it is kept with the member's own probability, or all begins
 anew, with another member. What is kept has weight w_l exp(-rate S) h_l, summed over members: the law, exactly, though
-no member's normaliser Z_l is ever known. (Proposals in proportion to w_l alone, or tries that stay with a member, would
-give each member the share w_l or w_l E_l instead of w_l Z_l: a law that is not private, as Z_l depends on the data.)
+no member's normaliser Z_l is ever known. (A member by w_l alone would have the share w_l, and a member that is kept for
+all tries the share w_l E_l, instead of w_l Z_l. The first never learns which member is right, the second has a law that
+nobody knows.)
 
 *Time.* Members are looked at from the one with the largest quick bound on. Of those whose bounds together can hardly
 matter nothing is weighed: all of such a member is rest (`shells.shells_of_all`), and drawn from all the same.

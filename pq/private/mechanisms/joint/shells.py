@@ -64,15 +64,13 @@ def shells_of_all(plan: JointPlan, records: Records) -> Shells:
 
 def _shells_between(plan: JointPlan, records: Records, reaches: list[float]) -> Shells:
     """The shells between reaches, and the one beyond the last."""
-    ordered, places = -math.lgamma(plan.size + 1), []
-    for reach in reaches[1:]:
-        low, high = outer_ends(plan, records, reach)
-        log_masses = plan.base.log_mass(np.append(low, low[0]), np.append(high, high[-1]))
-        places.append((float(np.sum(log_masses[:-1])), plan.size * float(log_masses[-1]) + ordered))
-    log_places = np.array([*places, (0.0, ordered)])
+    ordered = -math.lgamma(plan.size + 1)
+    low, high = np.moveaxis([outer_ends(plan, records, reach) for reach in [*reaches[1:], math.inf]], 1, 0)
+    log_masses = plan.base.log_mass(np.append(low, low[:, :1], axis=1), np.append(high, high[:, -1:], axis=1))
+    apart, together = np.sum(log_masses[:, :-1], axis=1), plan.size * log_masses[:, -1] + ordered
     log_sums = np.array([log_totals(plan, records.n, reach) for reach in reaches])
-    bounds = log_sums + np.min(log_places, axis=1) + plan.size * math.log(plan.distinct_priors)
-    return Shells(np.array(reaches), bounds, log_places[:, 1] <= log_places[:, 0])
+    bounds = log_sums + np.minimum(apart, together) + plan.size * math.log(plan.distinct_priors)
+    return Shells(np.array(reaches), bounds, together <= apart)
 
 
 def outer_ends(plan: JointPlan, records: Records, reach: float) -> tuple[Array, Array]:
