@@ -1,4 +1,4 @@
-"""Weights of a joint prior from public data: m quantiles learn one place and width from each other (Section 5.2, beyond).
+"""Weights of a joint prior from public data: m quantiles learn one place and width together (Section 5.2, beyond).
 
 Each public data set t of the private one's size has a box of optimal intervals, to which member l gives the mass
 Psi_(t,l). Before it is seen, members have the posterior weights w_(t,l), proportional to w_l prod_(s<t) Psi_(s,l). As
@@ -10,6 +10,9 @@ on any sequence of data sets. For independent ones the average of the posteriors
 expected U of at most that of the best member plus log(L) / T for L members of equal weight: a fit to within delta takes
 log(L) / delta data sets. Fits of every quantile apart, with as many members each, take m times as many to be as near in
 the sum of their U. No density, separation, range or step size enters.
+
+Masses are those of independent quantiles; given their order all members' masses grow by one factor where members are
+alike but for place and width, or have one prior for all quantiles, and nothing above changes.
 """
 
 from __future__ import annotations

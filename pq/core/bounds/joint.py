@@ -26,8 +26,8 @@ quantiles have this bound at once; no union over them is paid for, only the mass
 being of members given that their outputs come out in order. So a mixture costs (2 / epsilon) log(1 / weight) beside the
 best of its members, once for all quantiles; m mixtures of independent quantiles may cost m times that.
 
-*Linear in m.* Evenly spaced quantiles, different records, one prior for all whose mass of each cell between neighbouring
-records is at least psi. Let c_j be within w ranks of t_j, the whole number that is nearest to n q_j. If 2 w + 1 is at
+*Linear in m.* Evenly spaced quantiles, different records, one prior for all whose mass of each cell between records is
+at least psi. Let c_j be within w ranks of t_j, the whole number that is nearest to n q_j. If 2 w + 1 is at
 most the whole part of n / (m + 1), these windows are apart, so the m outputs have m! times the product of their masses:
 at least m! ((2 w + 1) psi)^m of the ordered ones. With nu = n each count is off by at most 2 w + 1, the outer two by
 half of it: S_B <= m (2 w + 1). At 2 w + 1 near 2 / epsilon and psi = 1 / (kappa n) that is about
@@ -114,8 +114,8 @@ def joint_mixed_psi(log_psis: Sequence[float], weights: Sequence[float]) -> floa
     """Log of the share that a mixture of joint priors has in a set of outputs: of the sum of weights times shares.
 
     log_psis: (l,) logs of the members' shares of their ordered outputs. weights: (l,) not negative, of members given
-    that their outputs come out in order; they are divided by their sum. Returns nats: convex in weights when negated, and
-    never below a member's own share but for the log of its weight. Raises `ValueError` naming the argument.
+    that their outputs come out in order; they are divided by their sum. Returns nats: convex in weights when negated,
+    and never below a member's own share but for the log of its weight. Raises `ValueError` naming the argument.
 
     >>> round(math.exp(joint_mixed_psi([math.log(0.5), math.log(0.1)], [1, 3])), 6)
     0.2
@@ -166,7 +166,7 @@ def joint_even_gap(
     naming the argument, n where there are no more records than quantiles.
 
     >>> round(joint_even_gap(9, 1000, math.log(1e-4), epsilon=1, beta=0.05), 3)
-    106.418
+    138.059
     """
     check_arguments("corrected", m=m, epsilon=epsilon, beta=beta, counts_moved=counts_moved)
     widest = n // (m + 1)

@@ -1,6 +1,6 @@
 """Losses of priors for all quantiles at once, beyond the paper (Sections 4.3 and 5.1).
 
-U = -log Psi, Psi the mass that a joint prior gives to the box of optimal intervals, is what `pq.bounds.joint_gap` pays for.
+U = -log Psi, Psi the mass that a joint prior gives to the box of optimal intervals, is what `pq.bounds.joint_gap` pays.
 
 *Weights.* Under a mixture Psi is linear in the weights, so U is convex in them, whatever the members are.
 
@@ -26,8 +26,8 @@ __all__ = ["joint_mixture", "place_and_width"]
 def joint_mixture(weights: npt.ArrayLike, log_psi: npt.ArrayLike) -> tuple[float, FloatArray]:
     """Loss `-log sum_l w_l Psi_l` of the weights of a joint prior on one data set, and its gradient (`eq:basic`).
 
-    weights: (l,) not negative, of sum one. log_psi: (l,) logs of the members' masses of the optimal box, finite for some
-    positive weight. Returns `(value, gradient)`, a float and (l,). Guarantees convexity in weights.
+    weights: (l,) not negative, of sum one. log_psi: (l,) logs of the members' masses of the optimal box, finite for
+    some positive weight. Returns `(value, gradient)`, a float and (l,). Guarantees convexity in weights.
 
     >>> value, gradient = joint_mixture([0.5, 0.5], [0.0, 0.0])
     >>> float(value), gradient.tolist()
@@ -46,10 +46,10 @@ def place_and_width(
 ) -> tuple[float, FloatArray]:
     """Loss of independent Laplace priors with a shared place and width, and its gradient (`eq:closed-form`).
 
-    theta, phi: a / b and 1 / b of place a and width b > 0. base: (m, 2) locations z_j and scales c_j at place 0 in width
-    1: prior j is `Laplace(a + b z_j, b c_j)`, whose own parameters `(theta + z_j) / c_j` and `phi / c_j` are affine.
-    lower, upper: (m,) ends of the optimal intervals, lower < upper. Returns `(value, gradient)`, a float, the sum of the
-    m losses, and (2,). Guarantees joint convexity in (theta, phi).
+    theta, phi: a / b and 1 / b of place a and width b > 0. base: (m, 2) locations z_j and scales c_j at place 0 in
+    width 1: prior j is `Laplace(a + b z_j, b c_j)`, whose own parameters `(theta + z_j) / c_j` and `phi / c_j` are
+    affine. lower, upper: (m,) ends of the optimal intervals, lower < upper. Returns `(value, gradient)`, a float, the
+    sum of the m losses, and (2,). Guarantees joint convexity in (theta, phi).
 
     >>> value, gradient = place_and_width(0.0, 1.0, [[-1.0, 0.5], [1.0, 0.5]], [-1.5, 0.5], [-0.5, 1.5])
     >>> round(value, 6), gradient.round(6).tolist()

@@ -65,8 +65,9 @@ def shells_of_all(plan: JointPlan, records: Records) -> Shells:
 def _shells_between(plan: JointPlan, records: Records, reaches: list[float]) -> Shells:
     """The shells between reaches, and the one beyond the last."""
     ordered = -math.lgamma(plan.size + 1)
-    low, high = np.moveaxis([outer_ends(plan, records, reach) for reach in [*reaches[1:], math.inf]], 1, 0)
-    log_masses = plan.base.log_mass(np.append(low, low[:, :1], axis=1), np.append(high, high[:, -1:], axis=1))
+    ends_of = np.array([outer_ends(plan, records, reach) for reach in [*reaches[1:], math.inf]])
+    low, high = ends_of[:, 0], ends_of[:, 1]
+    log_masses = plan.base.log_mass(np.hstack([low, low[:, :1]]), np.hstack([high, high[:, -1:]]))
     apart, together = np.sum(log_masses[:, :-1], axis=1), plan.size * log_masses[:, -1] + ordered
     log_sums = np.array([log_totals(plan, records.n, reach) for reach in reaches])
     bounds = log_sums + np.minimum(apart, together) + plan.size * math.log(plan.distinct_priors)
