@@ -112,9 +112,10 @@ def test_outcomes_with_their_totals_have_probabilities_that_add_up() -> None:
 
 
 def neighbours(replace: bool) -> list[tuple[list[float], list[float]]]:
-    columns = [list(x) for n in range(3) for x in itertools.combinations([0.15, 0.45, 0.85], n)]
+    columns = [list(x) for n in range(3 + replace) for x in itertools.combinations([0.15, 0.45, 0.55, 0.85], n)]
     if replace:
-        return [(x, sorted([*x[1:], new])) for x in columns if x for new in (0.02, 0.98)]
+        rests = [(x, rest) for x in columns if x for rest in (x[1:], x[:-1])]
+        return [(x, sorted([*rest, new])) for x, rest in rests for new in (0.02, 0.98)]
     return [(x, sorted([*x, new])) for x in columns for new in (0.02, 0.5, 0.98)]
 
 

@@ -28,7 +28,10 @@ def placed(prior: Prior, place: Any, width: Any) -> Prior:
     if isinstance(prior, Mixture):
         return Mixture(tuple(placed(part, centre, unit) for part in prior.priors), prior.weights)
     moved: dict[str, Any] = {}
-    for name in parameters_of(type(prior)):
+    names = parameters_of(type(prior))
+    if not set(names) & set(PLACES) or not set(names) <= {*PLACES, *WIDTHS, "weights"}:
+        raise TypeError(f"prior must be of a family with a place and a width, got {prior.family}")
+    for name in names:
         value = getattr(prior, name)
         if name in PLACES:
             ends = value if isinstance(value, tuple) else (value,)
@@ -36,8 +39,6 @@ def placed(prior: Prior, place: Any, width: Any) -> Prior:
             moved[name] = ends if isinstance(value, tuple) else ends[0]
         elif name in WIDTHS:
             moved[name] = unit * value
-        elif name == "weights":
-            moved[name] = value
         else:
-            raise TypeError(f"prior must be of a family with a place and a width, got {prior.family}")
+            moved[name] = value
     return type(prior)(**moved)
