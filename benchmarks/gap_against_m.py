@@ -39,7 +39,7 @@ Found = tuple[Array, float]  # values (m,), and the bound
 
 SIZE, EPSILON, BETA, PRIOR = 10_000, 1.0, 0.05, pq.Uniform(-10, 10)
 NUMBERS = tuple(2**k - 1 for k in range(1, 11))
-MOST_TOGETHER = 127
+MOST_TOGETHER = 63
 
 
 def log_least_mass(x: Array) -> float:
