@@ -35,7 +35,7 @@ from pq.private.mechanisms.joint.plan import JointPlan
 from pq.private.randomness import Source
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
-Found = tuple[Array, float]  # values (m,), and the bound
+Found = tuple[Array, float | None]  # values (m,), and the bound, if there is one
 
 SIZE, EPSILON, BETA, PRIOR = 10_000, 1.0, 0.05, pq.Uniform(-10, 10)
 NUMBERS = tuple(2**k - 1 for k in range(1, 11))
@@ -62,7 +62,7 @@ def together(x: Array, quantiles: list[Fraction], rng: np.random.Generator) -> F
 
 def read_off_a_curve(x: Array, quantiles: list[Fraction], rng: np.random.Generator) -> Found:
     facts: dict[str, Any] = {"epsilon": EPSILON, "priors": PRIOR, "mechanism": "joint", "size_guess": SIZE}
-    return pq.release(x, quantiles, rng=rng, **facts).values, math.nan
+    return pq.release(x, quantiles, rng=rng, **facts).values, None
 
 
 def by_cells(x: Array, quantiles: list[Fraction], rng: np.random.Generator) -> Found:
@@ -91,13 +91,12 @@ def measured(method: str, m: int, trials: int) -> dict[str, Any]:
         x = np.sort(rng.normal(size=SIZE))
         values, bound = METHODS[method](x, quantiles, rng)
         gaps.append(float(np.max(np.abs(np.searchsorted(x, values) - targets))))
-        bounds.append(bound)
-    error = float(np.std(gaps, ddof=1) / math.sqrt(trials))
-    least = float(np.min(np.array(bounds) - np.array(gaps)))
-    return {
-        "method": method, "m": m, "trials": trials, "max_gap": float(np.mean(gaps)), "error": error,
-        "bound": float(np.mean(bounds)), "least_spare": least,
-    }  # fmt: skip
+        bounds.append(math.nan if bound is None else bound)
+    error, spare = float(np.std(gaps, ddof=1) / math.sqrt(trials)), float(np.min(np.array(bounds) - np.array(gaps)))
+    bounded = {"bound": float(np.mean(bounds)), "least_spare": spare}
+    return {"method": method, "m": m, "trials": trials, "max_gap": float(np.mean(gaps)), "error": error} | {
+        name: None if math.isnan(number) else number for name, number in bounded.items()
+    }
 
 
 @click.command()
@@ -110,10 +109,8 @@ def main(trials: int, save: Path | None) -> None:
         for m in NUMBERS:
             if method != "joint" or m <= MOST_TOGETHER:
                 rows.append(row := measured(method, m, trials))
-                click.echo(
-                    f"{method:<18}{m:5d}{row['max_gap']:9.1f} ± {row['error']:<6.1f} bound {row['bound']:9.1f}, "
-                    f"at least {row['least_spare']:.1f} above"
-                )
+                bound = "" if row["bound"] is None else f" bound {row['bound']:9.1f}, {row['least_spare']:.1f} above"
+                click.echo(f"{method:<18}{m:5d}{row['max_gap']:9.1f} ± {row['error']:<6.1f}{bound}")
     if save is not None:
         save_rows(save, rows, digits=4)
 

@@ -19,6 +19,7 @@ import scipy.stats
 import pq
 from pq.core.priors import PiecewiseConstant, Uniform
 from pq.core.priors.place import placed
+from pq.private.mechanisms.joint import density as joint_density
 from pq.private.mechanisms.joint import law as joint
 from pq.private.mechanisms.joint import mixture as joint_mixture
 from pq.private.mechanisms.joint.density import joint_log_density
@@ -36,7 +37,11 @@ BINS = [0.0, 0.25, 0.5, 1.0]
 MEMBERS, WEIGHTS = ([1.0, 0.0, 0.0], [0.0, 1.0, 3.0], [1.0, 1.0, 2.0]), (0.5, 0.3, 0.2)  # masses of the bins
 KINDS = [("drawn", "add-remove"), ("best", "add-remove"), ("records", "replace")]
 X = [0.1, 0.3, 0.35, 0.6, 0.95]
-LogDensity = Callable[[JointMixture, list[float], list[float]], float]
+
+
+@pytest.fixture(autouse=True)
+def _normalisers_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(joint_density, "log_normaliser", oracles.remember_normalisers(joint_density))
 
 
 def mixture_of(kind: tuple[str, str] = KINDS[0], epsilon: float = 2.0, **more: Any) -> JointMixture:
