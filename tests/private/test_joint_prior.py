@@ -235,6 +235,13 @@ def test_a_release_under_a_joint_prior() -> None:
     assert pq.log_density(x, [45.0, 55.0], [0.25, 0.75], priors=alone, **facts) == pytest.approx(want, abs=1e-9)
 
 
+def test_a_forecast_under_a_joint_prior_is_of_columns_that_members_say() -> None:
+    """Columns around 0 or 1000, never between."""
+    prior = pq.JointPrior([pq.Normal(0, 1), pq.Normal(1000, 1)], [1, 1])
+    found = pq.forecast([0.25, 0.75], epsilon=2, priors=prior, size_guess=200, trials=8, rng=1)
+    assert found.mechanism == "joint" and found.max_gap < 20 and max(found.error) < 1
+
+
 def test_marginals_and_places() -> None:
     prior = pq.JointPrior([PAIR[0], (PAIR[0], PAIR[1])], [1, 3])
     first, second = prior.marginals(2)
