@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner
 from packaging.requirements import Requirement
 
-from benchmarks import interval_coverage, kill_nine, large_column, least_error, many_groups
+from benchmarks import gap_against_m, interval_coverage, kill_nine, large_column, least_error, many_groups
 from benchmarks.peers import __main__ as peers
 from test_workshop import LOCK, PROJECT, ROOT, locked, version_of
 
@@ -136,3 +136,11 @@ def test_stored_intervals_of_cells_hold_as_often_as_promised() -> None:
     ) == 6 * 2 * 2 * 4 * 2
     assert min(float(row["all_held"]) for row in cells) >= 0.94
     assert {row["mechanism"] for row in rows} >= {"tree", "joint", "cells"}
+
+
+def test_gaps_against_m_stay_below_their_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A small size of each row; what is read off a curve has no bound."""
+    monkeypatch.setattr(gap_against_m, "SIZE", 400)
+    rows = [gap_against_m.measured(method, 7, 2) for method in gap_against_m.METHODS]
+    assert [row["method"] for row in rows if row["bound"] is None] == ["joint, read off"]
+    assert all(row["least_spare"] > 0 and row["max_gap"] < row["bound"] for row in rows if row["bound"] is not None)
