@@ -7,6 +7,7 @@ from pq.core.plan import Plan, kary_arity, plan
 from pq.core.priors import (
     Cauchy,
     HalfCauchy,
+    JointPrior,
     Laplace,
     LogNormal,
     LogUniform,
@@ -20,6 +21,7 @@ from pq.core.priors import (
     prior_between,
 )
 from pq.core.public_fit import fit_public
+from pq.core.public_joint import fit_public_joint
 from pq.private.columns.counts import Counts
 from pq.private.columns.door import SortedColumn
 from pq.private.columns.frames import count
@@ -29,7 +31,7 @@ from pq.private.groups import release_groups
 from pq.private.release import Release, release, simulate
 from pq.private.sequential import release_sequence
 from pq.truth.density import log_density, privacy_loss
-from pq.truth.evaluate import gap, log_psi, log_psi_harmonic, max_gap
+from pq.truth.evaluate import gap, log_psi, log_psi_harmonic, log_psi_joint, max_gap
 from pq.truth.forecast import Forecast, epsilon_for, forecast
 
 __all__ = [
@@ -39,6 +41,7 @@ __all__ = [
     "GroupedRelease",
     "HalfCauchy",
     "Inspection",
+    "JointPrior",
     "Laplace",
     "Ledger",
     "LogNormal",
@@ -57,6 +60,7 @@ __all__ = [
     "datasets",
     "epsilon_for",
     "fit_public",
+    "fit_public_joint",
     "forecast",
     "from_scipy",
     "gap",
@@ -66,6 +70,7 @@ __all__ = [
     "log_density",
     "log_psi",
     "log_psi_harmonic",
+    "log_psi_joint",
     "losses",
     "max_gap",
     "plan",

@@ -15,7 +15,7 @@ from pq.core.choices import Adaptation, Adjacency, Calibration, OnNan, check_cho
 from pq.core.exact import budget_fraction, distinct_fractions, quantile_fractions, whole_number
 from pq.core.grid import grid_step
 from pq.core.plan import power_fraction
-from pq.core.priors import Prior
+from pq.core.priors import JointPrior, Prior
 
 LARGEST_SIZE = 2**60  # records to reckon with: a public total may be too large for a float
 TREE_DEFAULTS = {"calibration": "sharp", "adaptation": "conditional", "arity": 2, "budget_power": 0}
@@ -37,7 +37,8 @@ class Request:
 
     quantiles: (m,) exact, in the caller's order; `distinct` are they in increasing order, without repeats, and
     `positions` says where in `distinct` each of them is. epsilon: total budget of a person who owns up to
-    `max_contributions` records. priors: one for each of `distinct`. step: of the grid, None for real outputs.
+    `max_contributions` records. priors: one for each of `distinct`. joint_prior: of all of them, in the caller's order,
+    of which `priors` are the marginals; None where they are independent. step: of the grid, None for real outputs.
     mechanism: the name that was asked for, perhaps "auto".
     """
 
@@ -48,6 +49,7 @@ class Request:
     max_contributions: int
     adjacency: str
     priors: tuple[Prior, ...]
+    joint_prior: JointPrior | None
     step: Fraction | None
     on_nan: str
     mechanism: str
@@ -81,16 +83,15 @@ class Request:
         budget, people = budget_fraction(epsilon), whole_number(max_contributions, "max_contributions", least=1)
         check_choice(adjacency, Adjacency, "adjacency")
         check_choice(on_nan, OnNan, "on_nan")
-        if not isinstance(mechanism, str):
-            raise TypeError(f"mechanism must be a name, got {type(mechanism).__name__}")
         given = {"calibration": calibration, "adaptation": adaptation, "arity": arity, "budget_power": budget_power}
         given = {name: value for name, value in given.items() if value is not None}
-        if given and mechanism not in ("auto", "tree"):
-            raise ValueError(f"{next(iter(given))} is an option of the tree, not of mechanism={mechanism!r}")
+        asked = _asked_for(mechanism, given, priors)
         distinct = distinct_fractions(fractions)
         index = {q: i for i, q in enumerate(distinct)}
         positions = tuple(index[q] for q in fractions)
-        chosen = distinct_priors(priors, distinct, positions)
+        joint = priors if isinstance(priors, JointPrior) else None
+        marginals = priors if joint is None else joint.marginals(len(fractions))
+        chosen = distinct_priors(marginals, distinct, positions)
         return cls(
             quantiles=fractions,
             distinct=distinct,
@@ -99,9 +100,10 @@ class Request:
             max_contributions=people,
             adjacency=adjacency,
             priors=chosen,
+            joint_prior=joint,
             step=grid_step(grid, chosen),
             on_nan=on_nan,
-            mechanism="tree" if given else mechanism,
+            mechanism=asked,
             size_guess=None if size_guess is None else size_number(size_guess),
             public_total=None if public_total is None else whole_number(public_total, "public_total"),
             assume_smooth=_flag(assume_smooth, "assume_smooth"),
@@ -109,9 +111,30 @@ class Request:
         )
 
     @property
+    def members(self) -> tuple[tuple[Prior, ...], ...]:
+        """What the priors (m,) of `distinct` may be together: the members of the joint prior, or what is there."""
+        if self.joint_prior is None:
+            return (self.priors,)
+        return tuple(distinct_priors(one, self.distinct, self.positions) for one in self.joint_prior.members)
+
+    @property
     def budget(self) -> Fraction | float:
         """What one record may cost: `epsilon / max_contributions`, since all of a person's records add up."""
         return self.epsilon / self.max_contributions
+
+
+def _asked_for(mechanism: Any, given: dict[str, Any], priors: Any) -> str:
+    """The name of the mechanism that is asked for, by name, by options of the tree, or by a prior of all quantiles."""
+    if not isinstance(mechanism, str):
+        raise TypeError(f"mechanism must be a name, got {type(mechanism).__name__}")
+    if given and mechanism not in ("auto", "tree"):
+        raise ValueError(f"{next(iter(given))} is an option of the tree, not of mechanism={mechanism!r}")
+    asked = "tree" if given else mechanism
+    if not isinstance(priors, JointPrior):
+        return asked
+    if asked not in ("auto", "joint"):
+        raise ValueError(f"priors must be one prior or one per quantile: mechanism={asked!r} takes no JointPrior")
+    return "joint"
 
 
 def _tree_options(calibration: Any, adaptation: Any, arity: Any, budget_power: Any) -> TreeOptions:
@@ -144,7 +167,8 @@ def distinct_priors(priors: Any, distinct: Sequence[Fraction], positions: Sequen
         return (priors,) * len(distinct)
     if not isinstance(priors, Sequence) or not all(isinstance(prior, Prior) for prior in priors):
         raise TypeError(
-            "priors must be a prior of pq (pq.from_scipy wraps a scipy.stats distribution) or a sequence of them"
+            "priors must be a prior of pq (pq.from_scipy wraps a scipy.stats distribution), a sequence of them, or a "
+            "JointPrior"
         )
     if len(priors) != len(positions):
         raise ValueError(

@@ -10,7 +10,7 @@ import numpy as np
 
 from pq.core.exact import quantile_fraction
 from pq.core.kind import Floats, kind_named, shown
-from pq.core.priors import Prior
+from pq.core.priors import JointPrior, Prior
 from pq.show.numbers import decimals_worth, number_text
 from pq.show.promise import interval_words
 from pq.show.step_curve import Spacing, StepCurve, step_curve
@@ -40,6 +40,8 @@ class Reported(Protocol):
     def grid(self) -> float | None: ...
     @property
     def priors(self) -> tuple[Prior, ...]: ...
+    @property
+    def joint_prior(self) -> JointPrior | None: ...
     @property
     def kind(self) -> str: ...
     @property

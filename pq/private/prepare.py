@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from pq.core.plan import plan_for
-from pq.core.priors import Prior
+from pq.core.priors import JointPrior, Prior
 from pq.core.request import Request
 from pq.private.mechanisms import Mechanism, mechanism_for
 
@@ -25,7 +25,11 @@ def prepare(quantiles: Any, *, priors: Any, **options: Any) -> Mechanism:
     if type(quantiles) is np.ndarray and quantiles.ndim == 1:
         quantiles = quantiles.tolist()
     kind, values, make = None, tuple(options.values()), _made
-    if isinstance(priors, Prior) and type(quantiles) in (list, tuple) and PLAIN.issuperset(map(type, values)):
+    if (
+        isinstance(priors, Prior | JointPrior)
+        and type(quantiles) in (list, tuple)
+        and PLAIN.issuperset(map(type, values))
+    ):
         kinds = set(map(type, quantiles))
         if kinds in ({float}, {Fraction}):
             (kind,), quantiles, make = kinds, tuple(quantiles), _kept

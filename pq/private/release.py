@@ -52,7 +52,7 @@ def release(
         any values, n = 0 included. Or a `pq.SortedColumn` or `pq.Counts` of them, which have the same law.
     quantiles: (m,) numbers in [0, 1], any order; repeats share one release.
     epsilon: total budget of the call, positive.
-    priors: one prior for all quantiles or one for each, in their order; never made from x.
+    priors: one prior for all quantiles, one for each, in their order, or a `pq.JointPrior` of all; never made from x.
     mechanism: "tree", the paper's Algorithm 1; "joint", one exponential mechanism over all quantiles and the number of
         records; "mixed", the same after a look at where records lie; "cells", noisy counts of a private distribution
         function; "margin", a tree that aims at ties, on a grid; or "auto", which chooses from the public arguments.

@@ -186,7 +186,7 @@ def _words(release: Reported, title: str, paid: Paid) -> dict[str, Any]:
 def _facts_of(releases: Collection[Reported], paid: Paid, receipt: str) -> list[tuple[str, str]]:
     """The public parameters that releases share, by the names that `pq.release` knows them under."""
     release = next(iter(releases))
-    described, priors = release.to_dict(), dict.fromkeys(repr(prior) for one in releases for prior in one.priors)
+    described, priors = release.to_dict(), dict.fromkeys(text for one in releases for text in _said(one))
     seconds, unit = ("", "") if release.kind == "number" else (" seconds", f" ({kind_named(release.kind).unit})")
     told = [
         ("epsilon", paid.text),
@@ -200,6 +200,14 @@ def _facts_of(releases: Collection[Reported], paid: Paid, receipt: str) -> list[
     names = ("calibration", "adaptation", "arity", "budget_power", "size_guess", "public_total", "assume_smooth")
     told += [(name, _fact(described[name])) for name in names if described.get(name) is not None]
     return [*told, ("ledger", receipt)] if receipt else told
+
+
+def _said(release: Reported) -> list[str]:
+    """The priors as they were given, where they are few."""
+    joint = release.joint_prior
+    return (
+        [repr(prior) for prior in release.priors] if joint is None else [f"{len(joint.members)} joint ones, weighted"]
+    )
 
 
 def _fact(value: Any) -> str:

@@ -20,7 +20,7 @@ from pq.core.choices import QuantilesOf, check_choice
 from pq.core.exact import budget_text, quantile_fractions
 from pq.core.kind import Kind, kind_named, shown
 from pq.core.plan import Plan
-from pq.core.priors import Prior
+from pq.core.priors import JointPrior, Prior
 from pq.core.remarks import outside_remarks, remarks_on
 from pq.core.request import Request
 from pq.private.intervals import grid_intervals, interval_level, simulated_intervals, size_of
@@ -42,7 +42,7 @@ ASKED = (
     "assume_smooth",
 )
 TREE_FACTS = ("calibration", "adaptation", "arity", "budget_power")  # that a tree has besides
-DESCRIBED: dict[str, Any] = {"priors": (list, tuple), "outcome": Mapping, "kind": str, "values": (list, tuple)}
+DESCRIBED: dict[str, Any] = {"priors": (list, tuple, Mapping), "outcome": Mapping, "kind": str, "values": (list, tuple)}
 REMARK_LEVEL = 0.999  # of an interval outside of which a value is remarkable
 
 
@@ -52,7 +52,8 @@ class Release:
 
     values: (m,) estimates in the caller's order, read-only, of the kind that the column declares. quantiles: (m,).
     epsilon: total budget, under `adjacency`, for a person who owns up to `max_contributions` records. mechanism: its
-    name. priors: one for each quantile. plan: the tree's, None for others; it spends epsilon / max_contributions on
+    name. priors: one for each quantile. joint_prior: of all quantiles at once, of which `priors` are then the
+    marginals; None where none was given. plan: the tree's, None for others; it spends epsilon / max_contributions on
     each record. size_guess, public_total, assume_smooth: as they were given. total: a private count of the records,
     where the mechanism gives one for nothing. outcome: what was drawn, as plain lists and numbers by name. kind: what
     the values are: "number", "date", and so on. whole: whether the column's declared type holds whole numbers only.
@@ -68,6 +69,7 @@ class Release:
     adaptation: str | None
     grid: float | None
     priors: tuple[Prior, ...]
+    joint_prior: JointPrior | None
     plan: Plan | None
     size_guess: float | None
     public_total: int | None
@@ -160,6 +162,8 @@ class Release:
 
     @property
     def _said_priors(self) -> Any:
+        if self.joint_prior is not None:
+            return self.joint_prior
         return self.priors[0] if self.priors and all(prior == self.priors[0] for prior in self.priors) else self.priors
 
     @property
@@ -185,7 +189,7 @@ class Release:
             "calibration": self.calibration,
             "adaptation": self.adaptation,
             **({} if plan is None else {"arity": plan.arity, "budget_power": plan.budget_power}),
-            "priors": [prior.to_dict() for prior in self.priors],
+            "priors": _described_priors(self),
             "total": self.total,
             "outcome": dict(self.outcome),
         }
@@ -230,7 +234,7 @@ class Release:
             if name in facts and not isinstance(facts[name], kinds):
                 raise TypeError(f"{name} must be as `to_dict` writes it, got {type(facts[name]).__name__}")
         try:
-            priors = tuple(Prior.from_dict(prior) for prior in facts["priors"])
+            priors = _read_priors(facts["priors"])
             named = ASKED + (TREE_FACTS if "arity" in facts else ())
             maker = prepare(facts["quantiles"], priors=priors, **{name: facts[name] for name in named})
             kind = kind_named(facts["kind"])
@@ -268,6 +272,7 @@ def _facts(maker: Mechanism) -> dict[str, Any]:
         "adaptation": request.tree.adaptation if tree else None,
         "grid": None if request.step is None else float(request.step),
         "priors": _priors_of(request),
+        "joint_prior": request.joint_prior,
         "plan": plan if tree else None,
         "size_guess": request.size_guess,
         "public_total": request.public_total,
@@ -289,6 +294,18 @@ def _finite_values(values: Any, count: int) -> Array:
 def _priors_of(request: Request) -> tuple[Prior, ...]:
     """One for each quantile in the caller's order."""
     return request.priors if _in_order(request) else tuple(request.priors[i] for i in request.positions)
+
+
+def _described_priors(release: Release) -> Any:
+    """The priors that were given, as plain values: a list, or a mapping for one of all quantiles."""
+    joint = release.joint_prior
+    return [prior.to_dict() for prior in release.priors] if joint is None else joint.to_dict()
+
+
+def _read_priors(described: Any) -> Any:
+    if isinstance(described, Mapping):
+        return JointPrior.from_dict(described)
+    return tuple(Prior.from_dict(prior) for prior in described)
 
 
 def _in_order(request: Request) -> bool:

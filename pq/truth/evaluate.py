@@ -10,10 +10,13 @@ import numpy as np
 
 from pq.core.exact import Number, budget_fraction, quantile_fraction, quantile_fractions, rank
 from pq.core.priors import Prior
+from pq.core.request import Request
 from pq.core.scores import log_rank_scores, log_sum
 from pq.private.columns.cells import Points
 from pq.private.columns.door import as_floats
 from pq.private.columns.frames import records_of
+from pq.private.mechanisms.joint.density import log_box_parts
+from pq.private.mechanisms.joint.plan import JointPlan
 
 
 def gap(x: Any, quantiles: Any, values: Any) -> np.ndarray[Any, np.dtype[np.int64]]:
@@ -95,3 +98,26 @@ def log_psi_harmonic(x: Any, quantiles: Any, priors: Any, epsilons: Any = None) 
         raise ValueError("priors and epsilons must be one for all or one for each quantile")
     u = [-log_psi(x, q, prior, e) for q, prior, e in zip(fractions, each_prior, each_epsilon, strict=True)]
     return math.log(m) - log_sum(np.array(u)) if max(u) < math.inf else -math.inf
+
+
+def log_psi_joint(x: Any, quantiles: Any, priors: Any) -> float:
+    """Log of the share that a joint prior has in the box of optimal intervals, among outputs in order (`lem:quantile`).
+
+    x: (n,) data, or `pq.Counts` of them. quantiles: (m,), different. priors: a `pq.JointPrior`, one prior, or one for
+    each quantile. Returns nats, at most 0; U is its negative. -inf where an optimal interval has no width. What a gap
+    follows from it: `pq.bounds.joint_gap`.
+
+    >>> import pq
+    >>> round(log_psi_joint([1.0, 2.0, 3.0, 4.0], [0.25, 0.5], pq.Uniform(0, 10)), 6)  # 2! / 10^2
+    -3.912023
+    """
+    request = Request.of(quantiles, epsilon=1, priors=priors, mechanism="joint")
+    values, before = records_of(x)
+    weights = (1.0,) if request.joint_prior is None else request.joint_prior.weights
+    pairs = []
+    with np.errstate(all="ignore"):
+        for weight, member in zip(weights, request.members, strict=True):
+            plan = JointPlan.of(request.distinct, epsilon=1, priors=member)
+            pairs.append((math.log(weight) if weight > 0.0 else -math.inf, *log_box_parts(plan, values, before)))
+    logs = np.array(pairs)
+    return log_sum(logs[:, 0] + logs[:, 1]) - log_sum(logs[:, 0] + logs[:, 2])

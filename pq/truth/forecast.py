@@ -23,7 +23,7 @@ from pq.private.mechanisms import Mechanism
 from pq.private.prepare import prepare
 from pq.private.randomness import Source
 from pq.truth.evaluate import gap
-from pq.truth.likely import Law, ends_of_quantiles, likely_column, prior_law, public_law
+from pq.truth.likely import Law, drawn_law, ends_of_quantiles, likely_column, public_law
 
 OPTIONS = tuple(inspect.signature(Request.of).parameters)[1:]
 MOST_RECORDS, MOST_DRAWN, FEWEST_COLUMNS = 250_000, 2 * 10**6, 8  # of a column, of all columns, columns
@@ -115,7 +115,8 @@ def forecast(
     quantiles, epsilon, priors: as for `pq.release`. size_guess: rough number of records, which the release must be told
         too; may be left out where `public_total` is given.
     public: records that are public and like the private ones, whatever `pq.release` takes; None: columns are drawn from
-        the prior, or, if there are several, from the curve through their medians.
+        the prior, or, if there are several, from the curve through their medians; under a `pq.JointPrior` each from
+        what one member says, by chance.
     kind: what the column holds, "number", "date", "timestamp", "time" or "duration"; None: what `public` does.
     trials: releases to simulate, at least 2. rng: a numpy Generator or a seed. options: the other arguments of
         `pq.release`, except for ledger and purpose.
@@ -195,14 +196,15 @@ class Rehearsal:
         public = None if public is None else column_of(public)
         self.kind = str(kind_named(kind)) if kind is not None else str(NUMBER if public is None else public.kind)
         self.from_public = public is not None
-        law: Law = prior_law(request) if public is None else public_law(public, smooth=request.step is None)
+        given: Law | None = None if public is None else public_law(public, smooth=request.step is None)
         told = request.size_guess if request.public_total is None else request.public_total
         self.told = max(1, round(told or 0))
         self.size = min(self.told, MOST_RECORDS)
         columns = min(count, max(MOST_DRAWN // self.size, FEWEST_COLUMNS))
         self.repeats = -(-count // columns)
         self.columns = [
-            likely_column(law, request, self.size, generator, rounded=public is None) for _ in range(columns)
+            likely_column(given or drawn_law(request, generator), request, self.size, generator, rounded=given is None)
+            for _ in range(columns)
         ]
         self.seeds = generator.integers(2**63, size=columns).tolist()
 

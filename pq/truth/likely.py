@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -40,6 +41,21 @@ def prior_law(request: Request) -> Law:
         table = prior_table(request.priors, levels.tolist())
         return MonotoneCurve(LEVELS, table, support).at
     return MonotoneCurve(levels, medians, support).at
+
+
+def drawn_law(request: Request, rng: np.random.Generator) -> Law:
+    """The law of records for which the priors of a request are right; of a joint prior, that of one member, by chance.
+
+    >>> from pq.core.priors import JointPrior, Uniform
+    >>> request = Request.of([0.5], epsilon=1, priors=JointPrior([Uniform(0, 4), Uniform(8, 12)], [0, 1]))
+    >>> drawn_law(request, np.random.default_rng(0))(np.array([0.25]))
+    array([9.])
+    """
+    joint = request.joint_prior
+    if joint is None:
+        return prior_law(request)
+    member = request.members[int(rng.choice(len(joint.weights), p=joint.weights))]
+    return prior_law(replace(request, priors=member, joint_prior=None))
 
 
 def _median(prior: Prior) -> float:

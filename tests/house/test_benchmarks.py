@@ -14,6 +14,7 @@ from click.testing import CliRunner
 from packaging.requirements import Requirement
 
 from benchmarks import (
+    gap_against_m,
     interval_coverage,
     kill_nine,
     large_column,
@@ -222,3 +223,11 @@ def test_what_pages_say_of_simulated_intervals_is_what_was_measured() -> None:
         if row["mechanism"] in least:
             least[row["mechanism"]] = min(least[row["mechanism"]], float(row["all_held"]))
     assert {name: int(100 * share) for name, share in least.items()} == MEASURED
+
+
+def test_gaps_against_m_stay_below_their_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A small size of each row; what is read off a curve has no bound."""
+    monkeypatch.setattr(gap_against_m, "SIZE", 400)
+    rows = [gap_against_m.measured(method, 7, 2) for method in gap_against_m.METHODS]
+    assert [row["method"] for row in rows if row["bound"] is None] == ["joint, read off"]
+    assert all(row["least_spare"] > 0 and row["max_gap"] < row["bound"] for row in rows if row["bound"] is not None)

@@ -1,7 +1,19 @@
 """One function for each guarantee of the paper, in its printed and its corrected form, and some that are sharper."""
 
-from pq.core.bounds import applications, dpftrl, joint, quantiles, regret, rounding, sharper, sharper_learning, trees
+from pq.core.bounds import (
+    applications,
+    counts,
+    dpftrl,
+    joint,
+    quantiles,
+    regret,
+    rounding,
+    sharper,
+    sharper_learning,
+    trees,
+)
 from pq.core.bounds.applications import *  # noqa: F403
+from pq.core.bounds.counts import *  # noqa: F403
 from pq.core.bounds.dpftrl import *  # noqa: F403
 from pq.core.bounds.joint import *  # noqa: F403
 from pq.core.bounds.quantiles import *  # noqa: F403
@@ -16,6 +28,7 @@ __all__ = [
     *trees.__all__,
     *rounding.__all__,
     *joint.__all__,
+    *counts.__all__,
     *sharper.__all__,
     *dpftrl.__all__,
     *regret.__all__,

@@ -11,11 +11,13 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from pq.core.losses.joint import joint_mixture, place_and_width
 from pq.core.losses.laplace import laplace_interval, laplace_interval_fast, scalar, widen
 from pq.core.losses.piecewise import gradient_sensitivity, log_scores, piecewise_constant
 
 __all__ = [
     "gradient_sensitivity",
+    "joint_mixture",
     "laplace_interval",
     "laplace_interval_fast",
     "laplace_linear",
@@ -23,6 +25,7 @@ __all__ = [
     "log_scores",
     "log_sum_exp",
     "piecewise_constant",
+    "place_and_width",
     "proxy",
     "proxy_interval",
     "widen",

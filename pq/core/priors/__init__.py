@@ -3,6 +3,7 @@
 from pq.core.priors.base import FAMILIES, Prior, spelled_families, spelling
 from pq.core.priors.cauchy import Cauchy
 from pq.core.priors.half_cauchy import HalfCauchy
+from pq.core.priors.joint_prior import JointPrior
 from pq.core.priors.laplace import Laplace
 from pq.core.priors.log_uniform import LogUniform
 from pq.core.priors.lognormal import LogNormal
@@ -18,6 +19,7 @@ __all__ = [
     "FAMILIES",
     "Cauchy",
     "HalfCauchy",
+    "JointPrior",
     "Laplace",
     "LogNormal",
     "LogUniform",

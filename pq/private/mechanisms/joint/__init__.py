@@ -8,7 +8,7 @@ where the budget is small that has much less error, on columns that are smooth.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from functools import cached_property, partial
 from typing import Any
@@ -19,12 +19,14 @@ from pq.core.curves import joint_support
 from pq.core.expected import best_drawn, usual_budget, usual_size
 from pq.core.interpolation import interpolate
 from pq.core.machine.engine import Engine
+from pq.core.priors import Prior
 from pq.core.priors.log_uniform import knows_scale
 from pq.core.request import Request
 from pq.private.columns.cells import Points
 from pq.private.columns.door import Array
 from pq.private.columns.part import PartOfColumn
 from pq.private.mechanisms.joint.law import draw_joint, on_multiples
+from pq.private.mechanisms.joint.mixture import JointMixture, draw_mixture, draw_mixture_fast, mixture_log_density
 from pq.private.mechanisms.joint.plan import JointPlan, priors_near, usual_total
 from pq.private.mechanisms.joint.windows import check_windows
 from pq.private.mechanisms.protocol import LogParts, Mechanism, Outcome
@@ -49,12 +51,22 @@ class Joint(Mechanism, name="joint"):
         if request.budget < LEAST_BUDGET:
             raise ValueError(f"epsilon must be at least {float(LEAST_BUDGET):.0e} for each record of a joint release")
         self.levels = drawn_levels(request)
-        self.joint = JointPlan.of(
+        plans = [self._plan(priors) for priors in request.members]
+        self.joint = plans[0]
+        self.mixture: JointMixture | None = None
+        if request.joint_prior is not None:
+            pairs = [one for one in zip(plans, request.joint_prior.weights, strict=True) if one[1] > 0.0]
+            self.mixture = JointMixture(*zip(*pairs, strict=True))
+
+    def _plan(self, priors: Sequence[Prior]) -> JointPlan:
+        """The plan under independent priors (m,) of the quantiles asked for."""
+        request, total = self.request, usual_total(len(self.levels), smooth=True)
+        return JointPlan.of(
             self.levels,
             epsilon=request.budget,
-            priors=priors_near(self.levels, request),
+            priors=priors_near(self.levels, request.distinct, priors),
             adjacency=request.adjacency,  # type: ignore[arg-type]
-            total=usual_total(len(self.levels), smooth=True) if request.assume_smooth else "drawn",
+            total=total if request.assume_smooth else "drawn",  # ties make the best one slow
             grid=request.step,
             size_guess=None if request.size_guess is None else math.ceil(min(request.size_guess, MOST_SIZE)),
         )
@@ -68,20 +80,24 @@ class Joint(Mechanism, name="joint"):
         return Points(np.ascontiguousarray(values), before)  # type: ignore[arg-type]
 
     def draw(self, column: Points, source: Source) -> Outcome:  # type: ignore[override]
+        known = column.values, column.before, source.uniforms
+        if self.mixture is not None:
+            return self._outcome(mixture_sampler(1, self.mixture)(self.mixture, *known))
         looked = partial(check_windows, self.joint, column) if isinstance(column, PartOfColumn) else None
-        return self._outcome(
-            sampler(1, len(self.levels))(self.joint, column.values, column.before, source.uniforms, looked)
-        )
+        return self._outcome(sampler(1, len(self.levels))(self.joint, *known, looked))
 
     @cached_property
     def near(self) -> tuple[Array, float] | None:
-        if self.request.step is not None:
+        if self.request.step is not None or self.mixture is not None:
             return None
         return self.joint.levels, (NEAR_EACH * len(self.levels) + NEAR) / self.joint.rate
 
     def simulate(self, column: Points, source: Source, trials: int) -> Array:  # type: ignore[override]
-        known = self.joint, column.values, column.before, source.uniforms
-        draw = sampler(trials, len(self.levels))
+        known = column.values, column.before, source.uniforms
+        if self.mixture is None:
+            draw = partial(sampler(trials, len(self.levels)), self.joint)
+        else:
+            draw = partial(mixture_sampler(trials, self.mixture), self.mixture)
         rows = [self._outcome(draw(*known)).values for _ in range(trials)]
         return np.array(rows).reshape(trials, len(self.request.distinct))
 
@@ -100,7 +116,15 @@ class Joint(Mechanism, name="joint"):
         if outputs is None:
             return Fraction(0), -math.inf
         total = None if outcome.total is None else grid_total(self.joint, outcome.total)
+        if self.mixture is not None:
+            return Fraction(0), mixture_log_density(self.mixture, column.values, column.before, outputs, total)
         return Fraction(0), joint_log_density(self.joint, column.values, column.before, outputs, total)
+
+
+def mixture_sampler(trials: int, mixture: JointMixture) -> Callable[..., tuple[Array, float | None]]:
+    """What draws from a mixture, as `sampler` chooses."""
+    seconds = FORMULA_SECONDS * trials * mixture.first.size * len(mixture.plans)
+    return draw_mixture_fast if CHAIN.ready(seconds) else draw_mixture
 
 
 def sampler(trials: int, outputs: int) -> Callable[..., tuple[Array, float | None]]:

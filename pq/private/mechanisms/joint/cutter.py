@@ -55,7 +55,7 @@ def joint_cutter(request: Request) -> Callable[[tuple[Fraction, ...], Fraction, 
     """What makes cuts of a request's column at quantiles, for a budget, under an adjacency."""
 
     def make(levels: tuple[Fraction, ...], epsilon: Fraction, adjacency: Any) -> JointCutter:
-        priors = priors_near(levels, request)
+        priors = priors_near(levels, request.distinct, request.priors)
         total = usual_total(len(levels))
         grid = request.step  # cuts are released too
         plan = JointPlan.of(levels, epsilon=epsilon, priors=priors, adjacency=adjacency, total=total, grid=grid)

@@ -41,15 +41,21 @@ def joint_log_density(
     """
     with np.errstate(all="ignore"):
         records = Records.of(plan, np.asarray(values, dtype=np.float64), before)
-        o = np.asarray(outputs, dtype=np.float64)
-        if np.any(np.diff(o) < 0.0) or not _is_total(plan, total):
-            return -math.inf
-        if plan.step is None:
-            return _log_weight(plan, records, o, total) - log_normaliser(plan, records)
-        units = np.rint(to_units(o, plan.step))
-        if np.any(np.abs(from_units(units, plan.step) - o) > OFF_GRID * float(plan.step)):
-            return -math.inf
-        return _log_grid_weight(plan, records, units, total) - log_normaliser(plan, records)
+        weight = log_weight_of(plan, records, np.asarray(outputs, dtype=np.float64), total)
+        return weight - log_normaliser(plan, records) if weight > -math.inf else weight
+
+
+def log_weight_of(plan: JointPlan, records: Records, outputs: Array, total: float | None) -> float:
+    """Log weight of outputs, on a grid of all that are rounded to them, not normalised; -inf for what cannot come
+    out."""
+    if np.any(np.diff(outputs) < 0.0) or not _is_total(plan, total):
+        return -math.inf
+    if plan.step is None:
+        return _log_weight(plan, records, outputs, total)
+    units = np.rint(to_units(outputs, plan.step))
+    if np.any(np.abs(from_units(units, plan.step) - outputs) > OFF_GRID * float(plan.step)):
+        return -math.inf
+    return _log_grid_weight(plan, records, units, total)
 
 
 def _is_total(plan: JointPlan, total: float | None) -> bool:
@@ -143,3 +149,16 @@ def _blocks(count: int, size: int) -> Iterator[npt.NDArray[np.int64]]:
     ways = itertools.combinations_with_replacement(range(count), size)
     while block := list(itertools.islice(ways, BLOCK)):
         yield np.array(block, dtype=np.int64)
+
+
+def log_box_parts(plan: JointPlan, values: Array, before: npt.NDArray[np.int64] | None) -> tuple[float, float]:
+    """Logs of the base mass of outputs whose ranks are `floor(q n)`, and of all outputs in order."""
+    every = np.ones((plan.size, 1), dtype=bool)
+    records, nothing = Records.of(plan, np.asarray(values, dtype=np.float64), before), Records(np.empty(0), None)
+    targets = np.array([q.numerator * int(records.n) // q.denominator for q in plan.quantiles], dtype=np.float64)
+    cells = gather(plan, records, [EVERYWHERE])
+    counts = np.diff(targets, prepend=0.0, append=records.n)
+    score = plan.rate * float(score_at(plan, counts, records.n))
+    box = forward(plan, cells, records.n, records.n, cells.rank == targets[:, None]).log_weight + score
+    whole = gather(plan, nothing, [EVERYWHERE])
+    return box, forward(plan, whole, 0.0, 0.0, np.repeat(every, len(whole.rank), axis=1)).log_weight

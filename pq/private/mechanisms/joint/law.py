@@ -94,6 +94,16 @@ class Part:
     skipped: Skipped
     shells: Shells
 
+    @property
+    def log_rest(self) -> Array:
+        """Log bounds (s + t,) on what is not weighed: shells, and stretches of totals."""
+        return np.concatenate([self.shells.log_bounds, self.skipped.log_bounds])
+
+    @property
+    def log_proposed(self) -> float:
+        """Log of what `propose` draws from: what is weighed, and the bounds on the rest."""
+        return log_sum(np.concatenate([self.log_weights, self.log_rest]))
+
 
 def draw_joint(
     plan: JointPlan, values: Array, before: Before | None, uniforms: Uniforms, looked: Looked | None = None
@@ -166,7 +176,7 @@ def weigh_within(plan: JointPlan, records: Records, shells: Shells) -> Part:
 
 def propose(plan: JointPlan, records: Records, part: Part, uniforms: Array) -> tuple[Array, float] | None:
     """Outputs and a total from the latent law, by uniforms (HEAD + 3 k,); None to begin anew."""
-    log_rest = np.concatenate([part.shells.log_bounds, part.skipped.log_bounds])
+    log_rest = part.log_rest
     share = math.exp(min(log_sum(log_rest) - log_sum(part.log_weights), 700.0))
     if not uniforms[PART] * (1.0 + share) < share:
         return _draw_at(plan, records, part, int(part.numbers[choose(part.log_weights, uniforms[TOTAL])]), uniforms)[1]

@@ -206,8 +206,8 @@ def walk_joint(sources: int) -> Any:
         x: Any, ranks: Any, cuts: Any, levels: Any, shares: Any, rests: Any, tilts: Any, settings: Any, parts: Any,
         uniforms: Any, out: Any,
     ) -> int:  # fmt: skip
-        """Put outputs, the total, and the largest reach looked at (k + 2,) into `out`; the number of tries used, 0 if
-        all failed, LEAVE.
+        """Put outputs, the total, the largest reach looked at, and the log of all that draws are proposed from (k + 3,)
+        into `out`; the number of tries used, 0 if all failed, LEAVE. The last is NaN where it was not found.
 
         x: (d,) sorted places. ranks: (d + 1,) weight of the records before each and of all, or empty for 0..d. cuts,
         levels, shares, rests of shares, tilts: see `JointPlan`. settings: (7,). parts: (rows, 4), see
@@ -216,6 +216,7 @@ def walk_joint(sources: int) -> Any:
         sources  # noqa: B018 (see pq.core.machine.keep)
         plan, column = (levels, shares, tilts, settings), (x, ranks, cuts, parts)
         n, k, unit = weight_of(x, ranks), levels.size, settings[UNIT]
+        out[k + 2] = math.nan
         reach, log_rest, out[k + 1] = _reach(plan, column, n)
         if math.isnan(reach):
             return LEAVE
@@ -235,6 +236,7 @@ def walk_joint(sources: int) -> Any:
             return LEAVE
         running = np.cumsum(np.exp(running - top))
         share = math.exp(log_rest - top) / running[-1]
+        out[k + 2] = top + math.log(running[-1] * (1.0 + share))
         below = np.empty(k)
         for one in range(uniforms.shape[0]):
             u = uniforms[one]
@@ -261,23 +263,10 @@ def draw_joint_fast(
 ) -> tuple[Array, float | None]:
     """As `joint.draw_joint`, by machine code where that can be."""
     blocks: list[Array] = []
-    tables, width, k = plan.tables, HEAD + 3 * plan.size, plan.size
-    if tables is not None and is_moderate(values):
-        records, out, tries = Records.of(plan, values, before), np.empty(k + 2), TRIES[plan.total]
-        free = k * math.log(plan.distinct_priors)
-        numbers = plan.rate, plan.total_unit, free, joint.MARGIN, shells.BEYOND, shells.RATIO, KINDS[plan.total]
-        ranks = NO_RANKS if records.ranks is None else records.ranks
-        arguments = (
-            records.values,
-            ranks,
-            plan.cuts,
-            plan.levels,
-            plan.shares,
-            plan.share_rests,
-            plan.log_tilts,
-            np.array(numbers),
-            tables,
-        )
+    width, k = HEAD + 3 * plan.size, plan.size
+    if plan.tables is not None and is_moderate(values):
+        out, tries = np.empty(k + 3), TRIES[plan.total]
+        arguments = arguments_of(plan, Records.of(plan, values, before))
         used = 0
         while used == 0:
             blocks.append(uniforms(tries * width))
@@ -286,10 +275,19 @@ def draw_joint_fast(
             if looked is not None:
                 looked(float(out[k + 1]))
             return joint.released(plan, out[:k], float(out[k]))
-    return joint.draw_joint(plan, values, before, _replayed(blocks, uniforms), looked)
+    return joint.draw_joint(plan, values, before, replayed(blocks, uniforms), looked)
 
 
-def _replayed(blocks: list[Array], uniforms: joint.Uniforms) -> joint.Uniforms:
+def arguments_of(plan: JointPlan, records: Records) -> tuple[Any, ...]:
+    """What `walk_joint` takes before uniforms, for a plan with tables."""
+    free = plan.size * math.log(plan.distinct_priors)
+    numbers = plan.rate, plan.total_unit, free, joint.MARGIN, shells.BEYOND, shells.RATIO, KINDS[plan.total]
+    ranks = NO_RANKS if records.ranks is None else records.ranks
+    facts = plan.levels, plan.shares, plan.share_rests, plan.log_tilts, np.array(numbers), plan.tables
+    return records.values, ranks, plan.cuts, *facts
+
+
+def replayed(blocks: list[Array], uniforms: joint.Uniforms) -> joint.Uniforms:
     """Uniforms that were asked for before, then new ones."""
     old = np.concatenate(blocks) if blocks else NO_RANKS
     start = 0

@@ -30,7 +30,6 @@ from pq.core.exact import budget_fraction, float_below, quantile_fractions
 from pq.core.expected import USUAL_SIZE
 from pq.core.grid import grid_step
 from pq.core.priors import Mixture, Prior
-from pq.core.request import Request
 from pq.private.columns.door import Array
 from pq.private.fast.encode import encode
 
@@ -198,10 +197,9 @@ def total_step(rate: Fraction, size: int, total: str) -> Fraction:
     return 2 / rate if total == "best" else max(Fraction(1), (size + 1) / rate)
 
 
-def priors_near(levels: Sequence[Fraction], request: Request) -> list[Prior]:
-    """The priors (k,) of levels (k,): their own, or those of the nearest quantiles asked for."""
-    asked = request.distinct
-    return [request.priors[min(range(len(asked)), key=lambda i: abs(asked[i] - level))] for level in levels]
+def priors_near(levels: Sequence[Fraction], asked: Sequence[Fraction], priors: Sequence[Prior]) -> list[Prior]:
+    """The priors (k,) of levels (k,): their own, or those (m,) of the nearest quantiles (m,) asked for."""
+    return [priors[min(range(len(asked)), key=lambda i: abs(asked[i] - level))] for level in levels]
 
 
 def is_orderable(priors: Sequence[Prior]) -> bool:

@@ -28,11 +28,12 @@ from pq.private.mechanisms.joint.windows import counts_between, is_weighed, tota
 
 RATIO = 1.0625  # of the reaches of neighbouring shells
 BEYOND = 20.0  # nats below the margin: where the last shell may begin
+FIRST_NATS, COARSE, MOST_NATS = 4.0, 1.5, 800.0  # of the shells that hold all: the first end, their ratio, the last
 
 
 @dataclass(frozen=True)
 class Shells:
-    """The rest beyond `reaches[0]`.
+    """The rest beyond `reaches[0]`; if that is zero, all outputs.
 
     reaches: (s,) in records of score, increasing. log_bounds: (s,) log weight of each shell at most. is_sorted: (s,)
     whether its places are bounded by those of sorted draws.
@@ -45,19 +46,32 @@ class Shells:
 
 def shells_beyond(plan: JointPlan, records: Records, start: float, log_enough: float) -> Shells:
     """The shells from the least reach, at least `start`, whose rest weighs at most exp(log_enough)."""
-    reaches, log_sums, log_places = [start], [log_totals(plan, records.n, start)], []
-    ordered = -math.lgamma(plan.size + 1)
-    free = plan.size * math.log(plan.distinct_priors)
-    while log_sums[-1] + plan.log_most > log_enough - BEYOND:
+    reaches = [start]
+    while log_totals(plan, records.n, reaches[-1]) + plan.log_most > log_enough - BEYOND:
         reaches.append(reaches[-1] * RATIO)
-        log_sums.append(log_totals(plan, records.n, reaches[-1]))
-        low, high = outer_ends(plan, records, reaches[-1])
-        log_masses = plan.base.log_mass(np.append(low, low[0]), np.append(high, high[-1]))
-        log_places.append((float(np.sum(log_masses[:-1])), plan.size * float(log_masses[-1]) + ordered))
-    places = np.array([*log_places, (0.0, ordered)])
-    bounds = np.array(log_sums) + np.min(places, axis=1) + free
-    first = int(np.argmax(np.logaddexp.accumulate(bounds[::-1])[::-1] <= log_enough))
-    return Shells(np.array(reaches[first:]), bounds[first:], (places[:, 1] <= places[:, 0])[first:])
+    every = _shells_between(plan, records, reaches)
+    first = int(np.argmax(np.logaddexp.accumulate(every.log_bounds[::-1])[::-1] <= log_enough))
+    return Shells(every.reaches[first:], every.log_bounds[first:], every.is_sorted[first:])
+
+
+def shells_of_all(plan: JointPlan, records: Records) -> Shells:
+    """Few shells that hold all outputs: a quick bound on the whole, and a slow way to draw from it."""
+    reaches = [0.0, FIRST_NATS / plan.rate]
+    while plan.rate * reaches[-1] < MOST_NATS:
+        reaches.append(reaches[-1] * COARSE)
+    return _shells_between(plan, records, reaches)
+
+
+def _shells_between(plan: JointPlan, records: Records, reaches: list[float]) -> Shells:
+    """The shells between reaches, and the one beyond the last."""
+    ordered = -math.lgamma(plan.size + 1)
+    ends_of = np.array([outer_ends(plan, records, reach) for reach in [*reaches[1:], math.inf]])
+    low, high = ends_of[:, 0], ends_of[:, 1]
+    log_masses = plan.base.log_mass(np.hstack([low, low[:, :1]]), np.hstack([high, high[:, -1:]]))
+    apart, together = np.sum(log_masses[:, :-1], axis=1), plan.size * log_masses[:, -1] + ordered
+    log_sums = np.array([log_totals(plan, records.n, reach) for reach in reaches])
+    bounds = log_sums + np.minimum(apart, together) + plan.size * math.log(plan.distinct_priors)
+    return Shells(np.array(reaches), bounds, together <= apart)
 
 
 def outer_ends(plan: JointPlan, records: Records, reach: float) -> tuple[Array, Array]:
@@ -123,7 +137,8 @@ def draw_from_rest(
     mine = float(score_at(plan, counts_between(records, outputs), total))
     excess = plan.rate * (mine - max(inner, abs(records.n - total)))
     log_kept = float(np.sum(tilts)) - plan.size * math.log(plan.distinct_priors) - excess
-    return (outputs, total) if inner < mine <= outer and math.log(uniforms[1]) < log_kept else None
+    is_inside = (inner < mine or inner == 0.0) and mine <= outer
+    return (outputs, total) if is_inside and math.log(uniforms[1]) < log_kept else None
 
 
 def _total(plan: JointPlan, n: float, reach: float, uniform: float) -> float:

@@ -1,0 +1,352 @@
+"""Priors for all quantiles at once, beyond the paper: U and where it is convex, mixing, learning, and what m costs."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Iterator
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from pq.bounds import cells_gap, joint_even_gap, joint_mixed_gap, joint_mixed_psi
+from pq.core.decode import DecodedDistribution, isotonic_records
+from pq.core.public_joint import average_posterior
+from pq.losses import joint_mixture, place_and_width
+from proofs_checks.engine.registry import check
+from proofs_checks.section_3_2.joint import exact_best, tails
+
+F = Fraction
+EPSILON = 2 * math.log(2)  # scores count in powers of two
+BETAS = (F(1, 2), F(1, 10), F(1, 1000))
+
+
+# --- mixing -----------------------------------------------------------------------------------------------------------
+
+MASSES = (  # of five cells, by members
+    (F(1), F(0), F(0), F(0), F(0)),
+    (F(1, 100), F(48, 100), F(2, 100), F(48, 100), F(1, 100)),
+    (F(1, 5),) * 5,
+)
+
+
+def mixed_law(weights: tuple[Fraction, ...]) -> dict[tuple[int, ...], tuple[Fraction, list[Fraction], Fraction]]:
+    """Score, shares by member, and weight at rate log 2, of the ranks of two outputs among four records."""
+    out = {}
+    for ranks in itertools.combinations_with_replacement(range(5), 2):
+        orders = 1 if ranks[0] == ranks[1] else 2
+        shares = [orders * cells[ranks[0]] * cells[ranks[1]] for cells in MASSES]
+        counts = tuple(b - a for a, b in itertools.pairwise((0, *ranks, 4)))
+        score = exact_best(counts, (F(1, 3), F(2, 3)))
+        base = sum((w * s for w, s in zip(weights, shares, strict=True)), F(0))
+        out[ranks] = score, shares, base / 2 ** int(score)
+    return out
+
+
+def _without_the_weight(quantile: float, log_psi: float, weight: float, *known: float, **facts: Any) -> float:
+    return joint_mixed_gap(quantile, log_psi, 1.0, *known, **facts)
+
+
+def _of_the_other_weight(quantile: float, log_psi: float, weight: float, *known: float, **facts: Any) -> float:
+    return joint_mixed_gap(quantile, log_psi, 1.0 - weight, *known, **facts)
+
+
+def _of_the_best(log_psis: list[float], weights: tuple[Fraction, ...]) -> float:
+    return max(log_psis)
+
+
+def _of_logarithms(log_psis: list[float], weights: tuple[Fraction, ...]) -> float:
+    return float(sum(w * max(log_psi, -50.0) for w, log_psi in zip(weights, log_psis, strict=True)))
+
+
+@check(
+    "ours:joint-mixing",
+    code=(joint_mixed_psi, joint_mixed_gap),
+    rejects=[
+        (joint_mixed_psi, _without_the_weight),
+        (joint_mixed_psi, _of_the_other_weight),
+        (_of_the_best, joint_mixed_gap),
+        (_of_logarithms, joint_mixed_gap),
+    ],
+)
+def check_joint_mixing(subject: tuple[Any, Any] = (joint_mixed_psi, joint_mixed_gap)) -> str:
+    """Shares of a mixture in fractions, its U beside each member's, and exact tails of its gaps for every box."""
+    cases = 0
+    for first, second in itertools.product((F(1, 2), F(1, 10), F(1, 1000), F(1, 10**9)), repeat=2):
+        weights = (1 - first, first * second, first * (1 - second))
+        law = mixed_law(weights)
+        whole = sum((weight for *_, weight in law.values()), F(0))
+        for score, shares, _ in law.values():
+            share = sum((w * s for w, s in zip(weights, shares, strict=True)), F(0))
+            logs = [math.log(s) if s else -math.inf for s in shares]
+            assert abs(subject[0](logs, weights) - math.log(share)) < 1e-12
+            for (member, weight), beta in itertools.product(zip(shares, weights, strict=True), BETAS):
+                assert share >= member * weight
+                if member:
+                    limit = subject[1](2 / 3, math.log(member), float(weight), EPSILON, float(beta), box_score=score)
+                    missed = (w for r, (*_, w) in law.items() if max(abs(r[0] - F(4, 3)), abs(r[1] - F(8, 3))) > limit)
+                    assert sum(missed, F(0)) <= beta * whole, (weights, member, beta)
+                    cases += 1
+    return f"a mixture costs a member the logarithm of its weight, once: {cases} exact tails"
+
+
+@check("ours:joint-mixing", rejects=[lambda weight, m: weight, lambda weight, m: weight ** (m - 1)])
+def check_mixing_apart(subject: Callable[[Fraction, int], Fraction] = lambda weight, m: weight**m) -> str:
+    """What mixing each quantile by itself leaves of a member, where the other member misses every interval."""
+    for m, weight in itertools.product((2, 3, 9), (F(1, 2), F(1, 10))):
+        right, wrong = F(2, 3), F(0)  # mass of an optimal interval
+        apart = math.prod([weight * right + (1 - weight) * wrong] * m)
+        together = weight * right**m + (1 - weight) * wrong**m
+        assert apart == subject(weight, m) * right**m and together == weight * right**m
+    return "m mixtures of independent quantiles can cost m times what one joint mixture costs"
+
+
+# --- convexity --------------------------------------------------------------------------------------------------------
+
+
+def _of_geometric_means(weights: Any, log_psi: Any) -> tuple[float, Any]:
+    return -float(np.dot(weights, log_psi)), -np.asarray(log_psi)
+
+
+def _with_half_the_slope(weights: Any, log_psi: Any) -> tuple[float, Any]:
+    value, gradient = joint_mixture(weights, log_psi)
+    return value, 0.5 * gradient
+
+
+@check("ours:joint-convex", code=joint_mixture, rejects=[_of_geometric_means, _with_half_the_slope])
+def check_convex_in_weights(subject: Callable[..., tuple[float, Any]] = joint_mixture) -> str:
+    """The loss of weights is the exact one, and above each of its tangents."""
+    cases, simplex = 0, [(F(i, 4), F(j, 4), F(4 - i - j, 4)) for i in range(5) for j in range(5 - i)]
+    for shares in ((F(1, 2), F(1, 3), F(1, 7)), (F(1), F(1, 10**6), F(1, 10**9))):
+        logs = np.array([math.log(s) for s in shares])
+        for one, other in itertools.product(simplex, repeat=2):
+            value, gradient = subject(np.array(one, dtype=float), logs)
+            exact = [-math.log(sum((w * s for w, s in zip(p, shares, strict=True)), F(0))) for p in (one, other)]
+            assert abs(value - exact[0]) < 1e-12
+            step = np.array([float(b - a) for a, b in zip(one, other, strict=True)])
+            assert exact[1] >= value + float(gradient @ step) - 1e-9
+            cases += 1
+    return f"U is convex in the weights of a joint prior: {cases} tangents"
+
+
+BASE = ((F(-1), F(1, 2)), (F(0), F(1)), (F(1), F(1, 2)))  # locations and scales, in units of log 2
+
+
+def laplace_share(theta: int, phi: int, lower: int, upper: int, z: Fraction, c: Fraction) -> Fraction:
+    """Exact mass of an interval whose ends are whole numbers of log 2 under place theta / phi, width 1 / phi."""
+
+    def below(end: int) -> Fraction:
+        t = (phi * end - theta - z) / c
+        assert t.denominator == 1
+        return F(1, 2) * F(2) ** int(t) if t < 0 else 1 - F(1, 2) * F(2) ** -int(t)
+
+    return below(upper) - below(lower)
+
+
+def exact_shares(theta: int, phi: int, box: tuple[tuple[int, int], ...]) -> Fraction:
+    pairs = zip(box, BASE, strict=True)
+    return math.prod((laplace_share(theta, phi, *ends, *shape) for ends, shape in pairs), start=F(1))
+
+
+BOXES = (((-2, -1), (0, 1), (1, 3)), ((-3, 0), (0, 1), (1, 2)), ((4, 5), (5, 7), (7, 8)))
+POINTS = [(theta, phi) for theta in (-4, 0, 2, 6) for phi in (2, 4, 8)]
+
+
+def _in_place_and_width(theta: float, phi: float, *known: Any) -> tuple[float, Any]:
+    """As if the arguments were place and width."""
+    value, gradient = place_and_width(theta / phi, 1.0 / phi, *known)
+    return value, gradient
+
+
+def _with_half_the_gradient(theta: float, phi: float, base: Any, *known: Any) -> tuple[float, Any]:
+    value, gradient = place_and_width(theta, phi, base, *known)
+    return value, gradient * 0.5
+
+
+@check("ours:joint-convex", code=place_and_width, rejects=[_in_place_and_width, _with_half_the_gradient])
+def check_convex_in_place_and_width(subject: Callable[..., tuple[float, Any]] = place_and_width) -> str:
+    """Masses of boxes in fractions: log-concave at midpoints of (theta, phi); the code's loss is theirs."""
+    cases, unit = 0, math.log(2)
+    shape = np.array([[float(z) * unit, float(c)] for z, c in BASE])
+    for box in BOXES:
+        lower, upper = (np.array(ends) * unit for ends in zip(*box, strict=True))
+        for one, other in itertools.product(POINTS, repeat=2):
+            middle = (one[0] + other[0]) // 2, (one[1] + other[1]) // 2
+            shares = [exact_shares(*point, box) for point in (one, other, middle)]
+            assert shares[2] ** 2 >= shares[0] * shares[1], (box, one, other)
+            value, gradient = subject(one[0] * unit, float(one[1]), shape, lower, upper)
+            assert abs(value + math.log(shares[0])) < 1e-9 * max(1.0, value)
+            slope = gradient @ np.array([(other[0] - one[0]) * unit, other[1] - one[1]])
+            assert -math.log(shares[1]) >= value + float(slope) - 1e-7 * max(1.0, value)
+            cases += 1
+    return f"U of a shared place and width is convex in a / b and 1 / b: {cases} midpoints in fractions, and tangents"
+
+
+def _shares_of_widths() -> tuple[tuple[Fraction, int], ...]:
+    """Mass of (-d, d) under Laplace laws of widths 4, 6, 12, exp(d / 12) = 101 / 100; 6 = (3 * 4 + 1 * 12) / 4."""
+    r = F(100, 101)
+    return (1 - r**3, 3), (1 - r**2, 4), (1 - r, 1)
+
+
+def _shares_of_inverse_widths() -> tuple[tuple[Fraction, int], ...]:
+    """The same at 1 / 4, 1 / 6 and 1 / 12: 1 / 6 is half-way between the others."""
+    r = F(100, 101)
+    return (1 - r**3, 2), (1 - r**2, 4), (1 - r, 2)
+
+
+def _shares_of_equal_widths() -> tuple[tuple[Fraction, int], ...]:
+    return ((1 - F(100, 101), 3), (1 - F(100, 101), 4), (1 - F(100, 101), 1))
+
+
+@check("ours:joint-not-convex", rejects=[_shares_of_inverse_widths, _shares_of_equal_widths])
+def check_not_convex_in_widths(
+    subject: Callable[[], tuple[tuple[Fraction, int], ...]] = _shares_of_widths,
+) -> str:
+    """U in the width itself lies above a chord: exact powers."""
+    (one, left), (middle, whole), (other, right) = subject()
+    assert middle**whole < one**left * other**right
+    return "U is not convex in place and width themselves: widths 4, 6, 12 in fractions"
+
+
+def _two_places() -> dict[int, Fraction]:
+    """Masses of a cell that is moved by 0, 1, 2 cells under half of each of two lumps and a little everywhere."""
+    return {0: F(49, 100), 1: F(1, 100), 2: F(49, 100)}
+
+
+def _one_place() -> dict[int, Fraction]:
+    return {0: F(1, 4), 1: F(1, 2), 2: F(1, 4)}
+
+
+def _flat() -> dict[int, Fraction]:
+    return dict.fromkeys(range(3), F(1, 3))
+
+
+@check("ours:joint-not-convex", rejects=[_one_place, _flat])
+def check_not_convex_over_places(subject: Callable[[], dict[int, Fraction]] = _two_places) -> str:
+    """U of a mixture over places, in a shared move: between two lumps it is above the chord."""
+    masses = subject()
+    assert masses[1] ** 2 < masses[0] * masses[2]
+    return "U of a mixture is not convex in a shared move"
+
+
+# --- learning weights -------------------------------------------------------------------------------------------------
+
+
+def posteriors(weights: tuple[Fraction, ...], rows: tuple[tuple[Fraction, ...], ...]) -> Iterator[list[Fraction]]:
+    """Exact posterior weights before each data set, and after the last."""
+    now = list(weights)
+    yield now
+    for row in rows:
+        now = [w * s for w, s in zip(now, row, strict=True)]
+        total = sum(now, F(0))
+        now = [w / total for w in now]
+        yield now
+
+
+def _never_learns(weights: Any, log_psi: Any) -> Any:
+    return weights
+
+
+def _learns_the_wrong_way(weights: Any, log_psi: Any) -> Any:
+    return average_posterior(weights, -np.asarray(log_psi))
+
+
+ROWS = ((F(9, 10), F(1, 1000), F(1, 3)), (F(1, 2), F(1, 900), F(3, 4)))  # shares of three members in two data sets
+
+
+@check("ours:joint-weights", code=average_posterior, rejects=[_never_learns, _learns_the_wrong_way])
+def check_learned_weights(subject: Callable[..., Any] = average_posterior) -> str:
+    """Telescoping in fractions; expected U of averaged posteriors over all sequences, beside log(L) / T."""
+    start, chances, cases = (F(1, 3),) * 3, (F(2, 3), F(1, 3)), 0
+    for length in (1, 2, 4, 7):
+        expected = 0.0
+        for picks in itertools.product(range(2), repeat=length):
+            rows = tuple(ROWS[i] for i in picks)
+            seen = [*posteriors(start, rows)]
+            paid = math.prod(
+                (
+                    sum((w * s for w, s in zip(now, row, strict=True)), F(0))
+                    for now, row in zip(seen, rows, strict=False)
+                ),
+                start=F(1),
+            )
+            likelihoods = [math.prod((row[i] for row in rows), start=F(1)) for i in range(3)]
+            assert paid == sum((w * s for w, s in zip(start, likelihoods, strict=True)), F(0)) >= max(likelihoods) / 3
+            mean = [sum((now[i] for now in seen[:length]), F(0)) / length for i in range(3)]
+            found = subject(np.array(start, dtype=float), np.log(np.array(rows, dtype=float)))
+            assert np.allclose(found, np.array(mean, dtype=float), atol=1e-12)
+            chance = math.prod((chances[i] for i in picks), start=F(1))
+            shares = [sum((w * s for w, s in zip(mean, row, strict=True)), F(0)) for row in ROWS]
+            losses = (-float(p) * math.log(share) for p, share in zip(chances, shares, strict=True))
+            expected += float(chance) * sum(losses)
+            cases += 1
+        each = [-sum(float(p) * math.log(row[i]) for p, row in zip(chances, ROWS, strict=True)) for i in range(3)]
+        assert expected <= min(each) + math.log(3) / length
+    return f"averaged posteriors are within log(L) / T of the best member: {cases} sequences in fractions"
+
+
+# --- the number of quantiles ------------------------------------------------------------------------------------------
+
+
+def _a_third(*known: Any, **facts: Any) -> float:
+    return joint_even_gap(*known, **facts) / 3.0
+
+
+def _of_dense_cells(m: int, n: int, log_cell_mass: float, *known: float, **facts: Any) -> float:
+    return joint_even_gap(m, n, 0.5 * log_cell_mass, *known, **facts) - m
+
+
+@check("ours:joint-linear", code=joint_even_gap, rejects=[_a_third, _of_dense_cells])
+def check_linear_in_m(subject: Callable[..., float] = joint_even_gap) -> str:
+    """Score and share of the box of windows, and exact tails of the largest gap, for cells of equal mass."""
+    cases, worst = 0, 0.0
+    for n, m in ((2, 1), (4, 1), (6, 2), (9, 2), (7, 3)):
+        law, whole = tails(n, m)
+        for half in range((n // (m + 1) - 1) // 2 + 1):
+            aims = [round(F(n * (j + 1), m + 1)) for j in range(m)]
+            inside = [r for r in law if all(abs(c - t) <= half for c, t in zip(r, aims, strict=True))]
+            assert max(law[r][0] for r in inside) <= m * (2 * half + 1)
+            least = math.factorial(m) * F(2 * half + 1, n + 1) ** m
+            assert sum((law[r][1] for r in inside), F(0)) >= least
+        for beta in (*BETAS, F(1, 10**6)):
+            bound = subject(m, n, -math.log(n + 1), EPSILON, float(beta))
+            off = {r: max(abs(c - F(n * (j + 1), m + 1)) for j, c in enumerate(r)) for r in law}
+            missed = sum((law[r][2] for r in law if off[r] > bound), F(0)) / whole
+            assert missed <= beta, (n, m, beta)
+            cases, worst = cases + 1, max(worst, float(missed / beta))
+    return f"the bound that is linear in m is missed with at most {worst:.2f} of its probability: {cases} exact cases"
+
+
+def exact_noise(reach: int) -> dict[int, Fraction]:
+    """Discrete Laplace noise at epsilon = log 2, up to a reach."""
+    return {k: F(1, 3) * F(1, 2) ** abs(k) for k in range(-reach, reach + 1)}
+
+
+def _without_the_cell(quantile: float, cells: int, largest: float, *known: float) -> float:
+    return cells_gap(quantile, cells, 0.0, *known)
+
+
+def _of_one_cell(quantile: float, cells: int, largest: float, epsilon: float, beta: float) -> float:
+    return cells_gap(quantile, 1, largest, 2 * epsilon, min(4 * beta, 0.99)) - largest
+
+
+@check("ours:cells-free", code=(cells_gap, isotonic_records), rejects=[_without_the_cell, _of_one_cell])
+def check_cells_are_free_of_m(subject: Callable[..., float] = cells_gap) -> str:
+    """Exact probability that any of 41 quantiles of isotonic counts is off by more than its bound, over all noises."""
+    levels, edges, cases, worst = np.linspace(0.0, 1.0, 41), np.array([1.0, 2.0]), 0, 0.0
+    noise = exact_noise(6)
+    for counts in ((4, 0, 3), (0, 9, 0), (1, 1, 8)):
+        running, n, off = np.cumsum([0, *counts]), sum(counts), []
+        for drawn in itertools.product(noise, repeat=3):
+            law = DecodedDistribution(edges, isotonic_records(np.array(counts) + np.array(drawn)), (0.0, 3.0))
+            cell = np.searchsorted(edges, law.quantile(levels), side="left")
+            gaps = np.maximum(np.abs(running[cell] - levels * n), np.abs(running[cell + 1] - levels * n))
+            off.append((math.prod((noise[k] for k in drawn), start=F(1)), gaps))
+        seen = sum((p for p, _ in off), F(0))
+        for beta in (F(1, 2), F(1, 5), F(1, 10)):
+            limits = np.array([subject(q, 3, max(counts), math.log(2), float(beta)) for q in levels.tolist()])
+            missed = sum((p for p, gaps in off if np.any(gaps > limits + 1e-6)), F(0)) + 1 - seen
+            assert missed <= beta, (counts, beta)
+            cases, worst = cases + 1, max(worst, float(missed / beta))
+    return f"all quantiles of cells at once miss their bound with at most {worst:.2f} of its probability: {cases} cases"
