@@ -15,7 +15,7 @@ from functools import cached_property
 import numpy as np
 import scipy
 
-from pq.core.priors import Mixture, Prior
+from pq.core.priors import Mixture, PiecewiseConstant, Prior
 from pq.core.priors.numerics import LARGEST
 from pq.core.scores import Array
 
@@ -104,6 +104,8 @@ def joint_support(priors: Sequence[Prior]) -> tuple[float, float]:
 def _table(prior: Prior) -> Array:
     if isinstance(prior, Mixture):  # its own inverse is not monotone
         return mixed_table([_table(part) for part in prior.priors], prior.weights)
+    if isinstance(prior, PiecewiseConstant):  # straight lines: ten times as fast, once for each day of a sequence
+        return np.clip(np.interp(LEVELS, np.append(0.0, np.cumsum(prior.weights)), prior.edges), -LARGEST, LARGEST)
     places = np.asarray(prior.quantile_between(-math.inf, math.inf, LEVELS))
     return np.maximum.accumulate(np.clip(places, -LARGEST, LARGEST))
 

@@ -22,6 +22,7 @@ from pq.learners import StepsExceeded
 from pq.private.columns.frames import column_of
 from pq.private.sequential import session as sessions
 from pq.private.sequential import state as states
+from pq.private.sequential.predictors import with_priors
 from pq.sequential import DPLearned, NonPrivate, Predictor, PubPrev, PubProx, Session, Static, release_sequence
 
 # Newer Pythons warn of forks beside threads, which is what is tested.
@@ -92,7 +93,7 @@ def test_a_session_that_stored_its_generator_would_repeat_itself() -> None:
 
 
 def _maker(one: Session) -> Any:
-    return sessions._with_priors(one._request, one.predictor.priors([0.0]))
+    return with_priors(one._request, one.predictor.priors([0.0]))
 
 
 def test_one_seed_for_every_run_does_not_repeat_noise(tmp_path: Path) -> None:
@@ -253,7 +254,7 @@ def test_delta_and_rho_of_a_sequence_are_charged() -> None:
     one.step(FEATURES[0], DAYS[0])
     (entry,) = ledger.entries
     assert (entry.epsilon, entry.delta, entry.adjacency) == (1, Fraction(1, 10**6), "add-remove")
-    tree = sessions._with_priors(one._request, [pq.Cauchy(0, 1)] * 2).rho
+    tree = with_priors(one._request, [pq.Cauchy(0, 1)] * 2).rho
     assert entry.rho == tree + Fraction(3, 10) ** 2 / 2 and tree <= Fraction(7, 10) ** 2 / 8
     for account in (pq.Ledger(9), pq.Ledger(9, delta=1e-7)):
         with pytest.raises(BudgetExceededError, match="delta"):
