@@ -116,12 +116,13 @@ class PubDistribution(Predictor):
 
     def _law(self, ahead: Ahead) -> Prior:
         """The expected law as a prior, with the broad one mixed in; that alone where the floats end."""
-        edges = np.unique(ahead.table()[BIN - 1 :: BIN])
-        levels = np.interp(edges, ahead.table(), np.arange(1, 1024))
-        weights = np.diff(levels)
-        if len(edges) < 2 or not np.all(weights > 0):
-            return self.robust
-        law = PiecewiseConstant(edges.tolist(), weights.tolist())  # type: ignore[arg-type]
+        table = ahead.table()
+        edges = np.unique(table[BIN - 1 :: BIN])
+        with np.errstate(all="ignore"):
+            weights = np.diff(np.interp(edges, table, np.arange(1, 1024)))
+            if len(edges) < 2 or not np.all(weights > 0):
+                return self.robust
+            law = PiecewiseConstant(edges.tolist(), weights.tolist())
         return Mixture((law, self.robust), (1.0 - self.robust_weight, self.robust_weight))
 
     def observe(self, features: npt.ArrayLike, released: npt.ArrayLike) -> None:

@@ -1,0 +1,115 @@
+"""Sequences that learn distributions, beside the sequential experiments of the paper (Section 5.3).
+
+    python -m pqlab.experiments.distributions --parts FOLDER
+
+makes `results/distributions/learned.csv`: the largest gap of nine quantiles by `pq.sequential.PubDistribution`, on the
+days, features and trials of `results/sequential`, whose tables hold the other methods. It may be stopped at any moment
+and goes on from the folder of finished parts. Every release is one `Session.step`, from a stream that task, budget and
+trial name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import click
+import numpy as np
+import numpy.typing as npt
+
+import pq
+from pqlab.experiments import report
+from pqlab.experiments.figures import day_rows
+from pqlab.experiments.grid import Unit, run
+from pqlab.experiments.lane_gaps import lane_max_gaps
+from pqlab.experiments.sequential_tasks import TASKS, Task
+from pqlab.experiments.static import even_quantiles, stream
+from pqlab.experiments.table import Row
+
+RESULTS = Path(__file__).resolve().parents[2] / "results" / "distributions"
+METHOD = "distribution"
+TASK_NAMES = ("worldnews", "flights_air_time", "flights_delay", "synthetic_noisy", "citibike")
+EPSILONS = (0.01, 0.1, 1.0)
+TRIALS, BLOCK, DAY_BLOCKS = 40, 5, 10
+QUANTILES = even_quantiles(9)
+LANE: Any = lane_max_gaps
+
+
+def learner(task: Task, dimension: int) -> pq.sequential.PubDistribution:
+    """The predictor with the guesses that all others have; nothing is guessed about the number of records."""
+    return pq.sequential.PubDistribution(
+        QUANTILES, loc=task.loc, scale=task.scale, dimension=dimension, robust=task.robust
+    )
+
+
+def gaps_of_trial(
+    name: str, epsilon: float, trial: int, days: int | None = None, seed: int = 0
+) -> npt.NDArray[np.int32]:
+    """Largest gap (days,) over the quantiles on every day of one trial, in records.
+
+    >>> gaps_of_trial("synthetic_noisy", 1.0, 0, days=3).shape
+    (3,)
+    """
+    task = TASKS[name]
+    data = task.load(days, trial, seed)
+    grid = Fraction(task.resolution).limit_denominator(10_000) if task.tied else None
+    session = pq.sequential.Session(
+        learner(task, data.features.shape[1]),
+        QUANTILES,
+        epsilon=epsilon,
+        grid=grid,
+        rng=stream(seed, "distribution", name, epsilon, len(data), trial),
+    )
+    shares = np.array([[q.numerator, q.denominator] for q in QUANTILES])
+    gaps = np.empty(len(data), dtype=np.int32)
+    for t, (features, x) in enumerate(zip(data.features, data.datasets, strict=True)):
+        records = np.sort(np.asarray(x, dtype=np.float64))
+        values = session.step(features, records).values
+        if task.tied:  # the multiples of the step that the records are, to the last bit
+            values = np.rint(values / task.resolution) * task.resolution
+        targets = len(records) * shares[:, 0] // shares[:, 1]
+        gaps[t] = LANE(records[None], np.array([len(records)]), targets[None], np.ascontiguousarray(values[None]))[0]
+    return gaps
+
+
+def unit_rows(*, task: str, epsilon: float, days: int | None, first_trial: int, trials: int, seed: int) -> list[Row]:
+    """Mean and median gap by trial: over all days, block -1, and over tenths of them."""
+    return [
+        {"method": METHOD, "m": len(QUANTILES), "epsilon": epsilon, "trial": trial} | row
+        for trial in range(first_trial, first_trial + trials)
+        for row in day_rows(gaps_of_trial(task, epsilon, trial, days, seed), DAY_BLOCKS)
+    ]
+
+
+def units(
+    tasks: Sequence[str] = TASK_NAMES,
+    epsilons: Sequence[float] = EPSILONS,
+    trials: int = TRIALS,
+    days: int | None = None,
+) -> list[Unit]:
+    """The grid: some trials of a task at a budget make a unit."""
+    return [
+        Unit("distributions", task, unit_rows, {"task": task, "epsilon": epsilon, "days": days} | block)
+        for task in tasks
+        for first in range(0, trials, BLOCK)
+        for block in [{"first_trial": first, "trials": min(BLOCK, trials - first)}]
+        for epsilon in epsilons
+    ]
+
+
+@click.command()
+@click.option("--parts", type=click.Path(path_type=Path), required=True, help="Folder of finished parts.")
+@click.option("--trials", default=TRIALS, show_default=True)
+@click.option("--task", "tasks", multiple=True, type=click.Choice(TASK_NAMES), help="Some tasks only; no table then.")
+def main(parts: Path, trials: int, tasks: tuple[str, ...]) -> None:
+    """Run what is missing and write the table."""
+    rows = run(units(tasks or TASK_NAMES, trials=trials), parts, progress=True)
+    if not tasks:
+        RESULTS.mkdir(parents=True, exist_ok=True)
+        report.summary(rows).write_csv(RESULTS / "learned.csv", float_precision=4)
+
+
+if __name__ == "__main__":
+    main()
