@@ -114,8 +114,9 @@ class Remembering(PubDistribution):
 
     def note(self, features: Any, maker: Any, released: Any) -> None:
         edges = np.array(released.outcome["edges"])
-        below = np.searchsorted(np.sort(self.today), edges, side="right")  # type: ignore[attr-defined]
-        self._beliefs = maker.reader.after(edges, np.diff(below, prepend=0, append=len(self.today)))  # type: ignore[attr-defined]
+        records: Any = np.sort(self.today)  # type: ignore[attr-defined]
+        below = np.searchsorted(records, edges, side="right")
+        self._beliefs = maker.reader.after(edges, np.diff(below, prepend=0, append=len(records)))
 
 
 class Spending(PubDistribution):
@@ -167,7 +168,13 @@ def ahead(rate: float = 0.5, dimension: int = 2) -> Ahead:
 def expected_counts(today: Ahead, mean: Any, edges: Any) -> Any:
     """Records to expect in each cell at one point of what beliefs are about, record by record of the law."""
     d, tracker = today.tracker.dimension, today.tracker
-    w, u, (a, b), n, s = mean[: d + 1], mean[d + 1 : 2 * d + 2], mean[2 * d + 2 : 2 * d + 4], mean[2 * d + 4], mean[-SHAPES:]
+    w, u, (a, b), n, s = (
+        mean[: d + 1],
+        mean[d + 1 : 2 * d + 2],
+        mean[2 * d + 2 : 2 * d + 4],
+        mean[2 * d + 4],
+        mean[-SHAPES:],
+    )
     weights = [math.exp(v) for v in s]
     below = [0.0]
     for edge in edges:
@@ -199,7 +206,9 @@ def test_the_likelihood_is_that_of_a_gaussian_and_laplace_noise() -> None:
             """The density times what does not depend on where the Gaussian is."""
             spread, law = math.sqrt(mean), scipy.stats.norm(at, math.sqrt(mean))
             ends, far = (at - 12 * spread, at + 12 * spread), 40 / rate
-            places = sorted({min(max(place, ends[0]), ends[1]) for place in (*ends, at, count, count - far, count + far)})
+            places = sorted(
+                {min(max(place, ends[0]), ends[1]) for place in (*ends, at, count, count - far, count + far)}
+            )
             parts = itertools.pairwise(places)
             inside = [
                 scipy.integrate.quad(lambda t: law.pdf(t) * math.exp(rate * (far - abs(count - t))), *part)[0]
@@ -223,7 +232,9 @@ def test_beliefs_after_a_day_are_those_of_bayes() -> None:
     edges = np.array([-2.0, -0.5, 0.5, 2.0])
     counts = np.array([20, 90, 260, 110, 25])
     grid = np.stack([axis.ravel() for axis in np.meshgrid(np.linspace(-3, 3, 401), np.linspace(-3, 3, 301))])
-    means = 500 * np.diff(scipy.stats.t(2).cdf((edges - grid[0][:, None]) / np.exp(grid[1])[:, None]), prepend=0, append=1)
+    means = 500 * np.diff(
+        scipy.stats.t(2).cdf((edges - grid[0][:, None]) / np.exp(grid[1])[:, None]), prepend=0, append=1
+    )
     fit = count_likelihood(counts.astype(float), np.maximum(means, 1e-3), rate)[2].sum(axis=1)
     weights = scipy.special.softmax(fit - 0.5 * grid[0] ** 2 / 4.0 - 0.5 * grid[1] ** 2)
     truth = grid @ weights
@@ -231,7 +242,7 @@ def test_beliefs_after_a_day_are_those_of_bayes() -> None:
     after = today.after(edges, counts)
     found, own = after.mean[list(tracker.constants)], np.sqrt(after.covariance[tracker.constants, tracker.constants])
     assert np.all(np.abs(found - truth) < 0.25 * deviations)
-    assert np.all((0.7 < own / deviations) & (own / deviations < 1.4))
+    assert np.all((own / deviations > 0.7) & (own / deviations < 1.4))
 
 
 def test_what_is_read_off_is_the_law_and_the_counts() -> None:
@@ -239,7 +250,9 @@ def test_what_is_read_off_is_the_law_and_the_counts() -> None:
     edges = np.array([-4.0, 0.0, 1.3, 2.0, 5.5])
     counts = np.array([40, 60, 30, 50, 90, 30])
     drowned = replace(ahead(), rate=1e-9)
-    assert np.allclose(drowned.read(edges, counts).quantile(np.array([0.25, 0.5])), drowned.table()[[255, 511]], atol=0.1)
+    assert np.allclose(
+        drowned.read(edges, counts).quantile(np.array([0.25, 0.5])), drowned.table()[[255, 511]], atol=0.1
+    )
     law = ahead(10.0).read(edges, counts)
     assert np.allclose(np.interp(edges, law.edges, np.cumsum(law.records)[:-1]), np.cumsum(counts)[:-1], atol=0.5)
 
@@ -376,12 +389,13 @@ def test_bad_arguments_are_refused_by_name(options: dict[str, Any], name: str) -
 
 
 def test_what_it_cannot_serve_is_refused_before_data() -> None:
+    options: dict[str, Any]
     for options, name in (({"mechanism": "tree"}, "mechanism"), ({"calibration": "sharp"}, "calibration")):
         with pytest.raises(ValueError, match=f"^{name}"):
             Session(learner(), QUANTILES, epsilon=1, **options)
-    with pytest.raises(ValueError, match="^epsilon"):
+    with pytest.raises(ValueError, match=r"^epsilon"):
         Session(learner(), QUANTILES, epsilon=1e-12)
-    with pytest.raises(ValueError, match="^features"):
+    with pytest.raises(ValueError, match=r"^features"):
         learner().priors([1.0])
-    with pytest.raises(TypeError, match="^maker"):
+    with pytest.raises(TypeError, match=r"^maker"):
         learner().note(FEATURES[0], Cells(request(), "prior"), None)  # type: ignore[arg-type]
