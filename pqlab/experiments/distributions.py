@@ -18,13 +18,14 @@ from typing import Any
 import click
 import numpy as np
 import numpy.typing as npt
+import polars as pl
 
 import pq
 from pqlab.experiments import report
 from pqlab.experiments.figures import day_rows
 from pqlab.experiments.grid import Unit, run
 from pqlab.experiments.lane_gaps import lane_max_gaps
-from pqlab.experiments.sequential_tasks import TASKS, Task
+from pqlab.experiments.sequential_tasks import METHODS, TASKS, Task
 from pqlab.experiments.static import even_quantiles, stream
 from pqlab.experiments.table import Row
 
@@ -35,6 +36,9 @@ EPSILONS = (0.01, 0.1, 1.0)
 TRIALS, BLOCK, DAY_BLOCKS = 40, 5, 10
 QUANTILES = even_quantiles(9)
 LANE: Any = lane_max_gaps
+MEASURED = ("day_block", "first_day", "last_day", "trials", "max_gap", "max_gap_error")
+OTHERS = ("uniform", "cauchy", "half_cauchy", "prev", "prox", "dp", "open")
+LABELS = METHODS | {METHOD: "PubDistribution"}
 
 
 def learner(task: Task, dimension: int) -> pq.sequential.PubDistribution:
@@ -92,11 +96,22 @@ def units(
     """The grid: some trials of a task at a budget make a unit."""
     return [
         Unit("distributions", task, unit_rows, {"task": task, "epsilon": epsilon, "days": days} | block)
+        for first in range(0, trials, BLOCK)  # some trials of everything first
         for task in tasks
-        for first in range(0, trials, BLOCK)
         for block in [{"first_trial": first, "trials": min(BLOCK, trials - first)}]
         for epsilon in epsilons
     ]
+
+
+def beside_others(task: str) -> pl.DataFrame:
+    """Stored means over all days of a task at the budgets of the grid: those of the other methods, and the learner's."""
+    name = "worldnews" if task == "worldnews" else "online"
+    paths = [RESULTS.parent / "sequential" / f"{name}-logepsplots.csv", RESULTS / "learned.csv"]
+    tables = [pl.read_csv(path).select("data", "method", "m", "epsilon", *MEASURED) for path in paths]
+    chosen = pl.concat(tables).filter(
+        (pl.col("data") == task) & (pl.col("m") == len(QUANTILES)) & (pl.col("day_block") == -1)
+    )
+    return chosen.filter(pl.col("epsilon").is_in(EPSILONS) & pl.col("method").is_in([*OTHERS, METHOD]))
 
 
 @click.command()
