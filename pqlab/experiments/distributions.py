@@ -19,6 +19,7 @@ import click
 import numpy as np
 import numpy.typing as npt
 import polars as pl
+from polars import selectors
 
 import pq
 from pqlab.experiments import report
@@ -103,11 +104,17 @@ def units(
     ]
 
 
+def write_means(rows: pl.DataFrame, path: Path) -> None:
+    """Write means over trials as CSV, six digits of each."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    report.summary(rows).with_columns(selectors.float().round_sig_figs(6)).write_csv(path)
+
+
 def beside_others(task: str) -> pl.DataFrame:
     """Stored means over all days of a task at the budgets of the grid: those of the other methods, and the learner's."""
     name = "worldnews" if task == "worldnews" else "online"
     paths = [RESULTS.parent / "sequential" / f"{name}-logepsplots.csv", RESULTS / "learned.csv"]
-    tables = [pl.read_csv(path).select("data", "method", "m", "epsilon", *MEASURED) for path in paths]
+    tables = [pl.read_csv(path, schema_overrides={"max_gap_error": pl.Float64}).select("data", "method", "m", "epsilon", *MEASURED) for path in paths]
     chosen = pl.concat(tables).filter(
         (pl.col("data") == task) & (pl.col("m") == len(QUANTILES)) & (pl.col("day_block") == -1)
     )
@@ -122,8 +129,7 @@ def main(parts: Path, trials: int, tasks: tuple[str, ...]) -> None:
     """Run what is missing and write the table."""
     rows = run(units(tasks or TASK_NAMES, trials=trials), parts, progress=True)
     if not tasks:
-        RESULTS.mkdir(parents=True, exist_ok=True)
-        report.summary(rows).write_csv(RESULTS / "learned.csv", float_precision=4)
+        write_means(rows, RESULTS / "learned.csv")
 
 
 if __name__ == "__main__":

@@ -24,8 +24,7 @@ import numpy.typing as npt
 
 from pq.core.exact import budget_fraction
 from pq.sequential import DPLearned, NonPrivate
-from pqlab.experiments import report
-from pqlab.experiments.distributions import RESULTS
+from pqlab.experiments.distributions import RESULTS, write_means
 from pqlab.experiments.figures import day_rows
 from pqlab.experiments.grid import Unit, run
 from pqlab.experiments.sequential import Cell, Day, Lockstep, Releaser
@@ -127,8 +126,7 @@ def price_units(tasks: Sequence[str] = tuple(TASK_DAYS), trials: int = TRIALS, d
 def main(parts: Path) -> None:
     """Run what is missing and write the table."""
     rows = run(price_units(), parts, progress=True)
-    RESULTS.mkdir(parents=True, exist_ok=True)
-    report.summary(rows).write_csv(RESULTS / "price.csv", float_precision=4)
+    write_means(rows, RESULTS / "price.csv")
 
 
 if __name__ == "__main__":
