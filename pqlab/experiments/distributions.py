@@ -114,7 +114,12 @@ def beside_others(task: str) -> pl.DataFrame:
     """Stored means over all days of a task at the budgets of the grid: those of the other methods, and the learner's."""
     name = "worldnews" if task == "worldnews" else "online"
     paths = [RESULTS.parent / "sequential" / f"{name}-logepsplots.csv", RESULTS / "learned.csv"]
-    tables = [pl.read_csv(path, schema_overrides={"max_gap_error": pl.Float64}).select("data", "method", "m", "epsilon", *MEASURED) for path in paths]
+    tables = [
+        pl.read_csv(path, schema_overrides={"max_gap_error": pl.Float64}).select(
+            "data", "method", "m", "epsilon", *MEASURED
+        )
+        for path in paths
+    ]
     chosen = pl.concat(tables).filter(
         (pl.col("data") == task) & (pl.col("m") == len(QUANTILES)) & (pl.col("day_block") == -1)
     )
