@@ -111,7 +111,7 @@ def write_means(rows: pl.DataFrame, path: Path) -> None:
 
 
 def beside_others(task: str) -> pl.DataFrame:
-    """Stored means over all days of a task at the budgets of the grid: those of the other methods, and the learner's."""
+    """Stored means over all days of a task at the budgets of the grid: of the other methods, and the learner's."""
     name = "worldnews" if task == "worldnews" else "online"
     paths = [RESULTS.parent / "sequential" / f"{name}-logepsplots.csv", RESULTS / "learned.csv"]
     tables = [

@@ -1,8 +1,9 @@
-"""The experiments on learned distributions and on the price of learning: what their numbers are, and that runs go on."""
+"""The experiments on learned distributions and on the price of learning: their numbers, and that runs go on."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -54,7 +55,7 @@ def test_stored_tables_have_every_cell() -> None:
 
 def test_steps_of_the_price_are_what_they_say() -> None:
     """Without noise DPLearned does not depend on its seed; one that is taught forgets nothing and learns no more."""
-    own = {"loc": 0.0, "scale": 1.0, "resolution": 0.1, "dimension": 1, "copies": 2}
+    own: Any = {"loc": 0.0, "scale": 1.0, "resolution": 0.1, "dimension": 1, "copies": 2}
     features, low = np.ones((2, 1)), np.full((2, 9), 3.0)
     exact = [learning_price.Noiseless(QUANTILES, rng=seed, **Private().options(1.0, 5), **own) for seed in range(2)]
     noisy = [pq.sequential.DPLearned(QUANTILES, rng=seed, **Private().options(1.0, 5), **own) for seed in range(2)]
