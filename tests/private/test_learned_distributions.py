@@ -390,7 +390,11 @@ def test_bad_arguments_are_refused_by_name(options: dict[str, Any], name: str) -
 
 def test_what_it_cannot_serve_is_refused_before_data() -> None:
     options: Any
-    for options, name in (({"mechanism": "tree"}, "mechanism"), ({"calibration": "sharp"}, "calibration")):
+    for options, name in (
+        ({"mechanism": "tree"}, "mechanism"),
+        ({"calibration": "sharp"}, "calibration"),
+        ({"size_guess": 9}, "size_guess"),
+    ):
         with pytest.raises(ValueError, match=f"^{name}"):
             Session(learner(), QUANTILES, epsilon=1, **options)
     with pytest.raises(ValueError, match=r"^epsilon"):

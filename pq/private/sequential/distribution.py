@@ -99,6 +99,8 @@ class PubDistribution(Predictor):
         """Refuse another mechanism than cells, whose counts it learns from, and budgets too small for them."""
         if request.mechanism != "cells":
             raise ValueError(f"mechanism must be 'cells' for {type(self).__name__}, got {request.mechanism!r}")
+        if request.size_guess is not None:
+            raise ValueError(f"size_guess must be given to {type(self).__name__} itself, which learns it")
         Cells(request, where="prior")
 
     def priors(self, features: npt.ArrayLike) -> list[Prior]:
