@@ -129,12 +129,13 @@ def beside_others(task: str) -> pl.DataFrame:
 @click.command()
 @click.option("--parts", type=click.Path(path_type=Path), required=True, help="Folder of finished parts.")
 @click.option("--trials", default=TRIALS, show_default=True)
-@click.option("--task", "tasks", multiple=True, type=click.Choice(TASK_NAMES), help="Some tasks only; no table then.")
-def main(parts: Path, trials: int, tasks: tuple[str, ...]) -> None:
+@click.option("--finished", is_flag=True, help="Write the table of what is finished, and run nothing.")
+def main(parts: Path, trials: int, finished: bool) -> None:
     """Run what is missing and write the table."""
-    rows = run(units(tasks or TASK_NAMES, trials=trials), parts, progress=True)
-    if not tasks:
-        write_means(rows, RESULTS / "learned.csv")
+    chosen = units(trials=trials)
+    if finished:
+        chosen = [unit for unit in chosen if unit.file(parts, 0).exists()]
+    write_means(run(chosen, parts, progress=True), RESULTS / "learned.csv")
 
 
 if __name__ == "__main__":
