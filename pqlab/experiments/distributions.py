@@ -139,4 +139,6 @@ def main(parts: Path, trials: int, finished: bool) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    from pqlab.experiments.distributions import main as run_main  # parts are named by the module, not by `__main__`
+
+    run_main()

@@ -130,4 +130,6 @@ def main(parts: Path) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    from pqlab.experiments.learning_price import main as run_main  # parts are named by the module, not by `__main__`
+
+    run_main()
