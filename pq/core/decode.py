@@ -104,6 +104,29 @@ def smooth_records(counts: IntArray, noise: DiscreteLaplace, masses: Array) -> A
         return _Model(noisy / unit, rate, masses).expected() * unit
 
 
+def count_likelihood(counts: Array, mean: Array, rate: float) -> tuple[Array, Array, Array]:
+    """Score and information of the mean number of records of a cell, and the log density of its noisy count.
+
+    counts: (..., c) noisy. mean: (..., c) positive. rate: of the Laplace noise. The noisy count less the mean is a
+    Gaussian with the mean as its variance, plus Laplace noise; the score is the derivative of its log density, and by
+    Tweedie's formula `mean (1 + score)` are the records to expect.
+
+    >>> score, information, _ = count_likelihood(np.array([100.0]), np.array([100.0]), 1.0)
+    >>> score.item(), round(1 / information.item(), 1)
+    (0.0, 101.9)
+    """
+    import scipy  # late, as in pq.core.priors.numerics
+
+    spread, rest = np.sqrt(mean), counts - mean
+    above = scipy.special.log_ndtr(rest / spread - rate * spread) - rate * rest
+    below = scipy.special.log_ndtr(-rest / spread - rate * spread) + rate * rest
+    score = rate * np.tanh(0.5 * (above - below))
+    log_density = np.logaddexp(above, below) + 0.5 * rate**2 * mean + math.log(0.5 * rate)
+    ratio = rate * spread  # between pure Laplace noise (information rate^2) and pure Gaussian noise
+    information = 1.0 / (mean + (1.0 + ratio / (1.0 + ratio)) / rate**2)
+    return score, information, log_density
+
+
 @dataclass(frozen=True, eq=False)
 class _Model:
     """Noisy counts around a log density, for all penalties at once: f is (penalties, parts of all cells).
@@ -183,22 +206,10 @@ class _Model:
         return np.asarray(weights / np.sum(weights))
 
     def likelihood(self, f: Array) -> tuple[Array, Array, Array, Array]:
-        """Expected records of each part, the score and the information of the cell's mean, the log likelihood.
-
-        The noisy count less the mean is a Gaussian with the mean as its variance, plus Laplace noise; the score is the
-        derivative of its log density, and by Tweedie's formula `mean (1 + score)` are the records to expect.
-        """
-        import scipy  # late, as in pq.core.priors.numerics
-
+        """Expected records of each part, the score and the information of the cell's mean, the log likelihood."""
         part = np.exp(f) * self.offsets
         mean = np.maximum(part.reshape(self.shape).sum(axis=2), 1e-30)
-        spread, rest = np.sqrt(mean), self.counts - mean
-        above = scipy.special.log_ndtr(rest / spread - self.rate * spread) - self.rate * rest
-        below = scipy.special.log_ndtr(-rest / spread - self.rate * spread) + self.rate * rest
-        score = self.rate * np.tanh(0.5 * (above - below))
-        log_density = np.logaddexp(above, below) + 0.5 * self.rate**2 * mean + math.log(0.5 * self.rate)
-        ratio = self.rate * spread  # between pure Laplace noise (information rate^2) and pure Gaussian noise
-        information = 1.0 / (mean + (1.0 + ratio / (1.0 + ratio)) / self.rate**2)
+        score, information, log_density = count_likelihood(self.counts, mean, self.rate)
         parts = self.masses.shape[1]
         return part, np.repeat(score, parts, 1), np.repeat(information, parts, 1), np.sum(log_density, axis=1)
 

@@ -37,6 +37,7 @@ METHOD_COLOURS: dict[str, str] = {
     "prox": BLUE,
     "dp": RED,
     "open": "black",
+    "distribution": PURPLE,
     "original": BLUE,
     "kary_edge": ORANGE,
     "kary_conditional": GREEN,

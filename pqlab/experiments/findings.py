@@ -19,9 +19,10 @@ import click
 import numpy as np
 import polars as pl
 
-from pqlab.experiments import public_private, report, sequential
+from pqlab.experiments import distributions, public_private, report, sequential
 from pqlab.experiments.figures import FIGURES, Figure, Job
 from pqlab.experiments.report import LABELS
+from pqlab.experiments.sequential_tasks import TASKS
 from pqlab.experiments.table import Row, summarise
 
 RESULTS = Path(__file__).resolve().parents[2] / "results"
@@ -168,6 +169,7 @@ def findings_text() -> str:
             lines.append(f"\n## {figure.title} (`fig:{figure.label}`): {PLACES[figure.along]}, `{path.parent.name}`")
         seen = where
         lines += sentences(figure, job, means)
+    lines += learned_sentences()
     return "\n".join(lines) + "\n"
 
 
@@ -189,6 +191,20 @@ def _six_digits(cell: str) -> str:
         return cell if cell.lstrip("-").isdigit() else np.format_float_positional(float(f"{float(cell):.6g}"), trim="0")
     except ValueError:
         return cell
+
+
+def learned_sentences() -> Iterator[str]:
+    """What the table of learned distributions says beside those of the other methods."""
+    yield "\n## Sequences that learn distributions: by budget, `distributions` beside `sequential`"
+    mine, label = distributions.METHOD, distributions.LABELS[distributions.METHOD]
+    for task in distributions.TASK_NAMES:
+        found = curves(distributions.beside_others(task), "epsilon")
+        yield f"\n### {TASKS[task].label}\n"
+        for other in distributions.OTHERS:
+            if mine in found and other in found:
+                shares = [found[mine][e][0] / found[other][e][0] for e in sorted(found[mine])]
+                said = ", ".join(f"{share:.2f}" for share in shares)
+                yield f"- {sentence(label, LABELS[other], found[mine], found[other])}; error as a share of its: {said}"
 
 
 @click.command()

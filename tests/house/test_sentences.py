@@ -14,7 +14,13 @@ from pqlab.experiments.findings import against, curves, paper_sized
 from proofs_checks.engine.claims import Claim, load_claims
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = ("06_public_private", "08_sequential", "08b_sequential_epsilon", "14_public_private_shift")
+PAGES = (
+    "06_public_private",
+    "08_sequential",
+    "08b_sequential_epsilon",
+    "13_learning_distributions",
+    "14_public_private_shift",
+)
 SECTIONS = sorted((ROOT / "proofs_checks").glob("section_5_*/claims.toml"))
 METHOD = re.compile(r"PubProx|PubPrev|PubFit|DPLearned|NonPrivate|Cauchy|Uniform|uniform prior|public quantiles", re.I)
 COMPARED = re.compile(r"\b(?:ahead|level|behind|best|never|always|beats?|better|worse)\b", re.I)

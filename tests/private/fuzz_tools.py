@@ -26,7 +26,7 @@ from pq.private.columns.grouping import GroupedColumn, open_table
 from pq.private.columns.text import CellRule, TextColumn
 from pq.private.groups import CHANGES
 from pq.private.randomness import Source
-from pq.sequential import DPLearned, Predictor, PubPrev, PubProx, Session
+from pq.sequential import DPLearned, Predictor, PubDistribution, PubPrev, PubProx, Session
 
 QUANTILES = [0.25, 0.5, 0.75]
 CELLS = ['"', '"1,2"', "", "x\x00", "1_0", "é", "1,2,3", "66,000.00", "$4", "٣", "1e999", "-inf", "nan", "2020-01-01",
@@ -41,7 +41,8 @@ def some_predictor(steps: int, rng: np.random.Generator) -> Predictor:
         lambda: PubPrev(QUANTILES, **start),
         lambda: PubProx(QUANTILES, **start, **learns),
         lambda: DPLearned(QUANTILES, steps=steps, epsilon=0.25, delta=1e-6, rng=rng, **start, **learns),
-    ][rng.integers(3)]()
+        lambda: PubDistribution(QUANTILES, loc=0.0, scale=1.0, dimension=1),
+    ][rng.integers(4)]()
 
 
 def check_session(columns: list[Any], rng: np.random.Generator) -> None:

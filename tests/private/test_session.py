@@ -21,6 +21,7 @@ import pq
 from pq.core.budget.ledger import BudgetExceededError
 from pq.learners import StepsExceeded
 from pq.private.columns.frames import column_of
+from pq.private.mechanisms import mechanism_for
 from pq.private.sequential import session as sessions
 from pq.private.sequential import state as states
 from pq.sequential import DPLearned, NonPrivate, Predictor, PubPrev, PubProx, Session, Static, release_sequence
@@ -93,7 +94,7 @@ def test_a_session_that_stored_its_generator_would_repeat_itself() -> None:
 
 
 def _maker(one: Session) -> Any:
-    return one._mechanism(one.predictor.priors([0.0]))
+    return one.predictor.maker([0.0], one._request)
 
 
 def test_a_mechanism_is_renewed_with_the_priors_of_the_day() -> None:
@@ -102,7 +103,7 @@ def test_a_mechanism_is_renewed_with_the_priors_of_the_day() -> None:
     for day, x in enumerate(DAYS[:3]):
         priors = one.predictor.priors(FEATURES[day])
         released = one.step(FEATURES[day], x)
-        anew = sessions.mechanism_for(replace(one._request, priors=tuple(priors)))
+        anew = mechanism_for(replace(one._request, priors=tuple(priors)))
         assert one._maker is not None and released.priors == tuple(priors)
         assert (one._maker.origin is one._maker) == (day == 0)
         column = anew.column(np.sort(np.asarray(x, dtype=float)), None)
@@ -268,7 +269,7 @@ def test_delta_and_rho_of_a_sequence_are_charged() -> None:
     one.step(FEATURES[0], DAYS[0])
     (entry,) = ledger.entries
     assert (entry.epsilon, entry.delta, entry.adjacency) == (1, Fraction(1, 10**6), "add-remove")
-    tree = one._mechanism([pq.Cauchy(0, 1)] * 2).rho
+    tree = one.predictor.maker([0.0], one._request).rho
     assert entry.rho == tree + Fraction(3, 10) ** 2 / 2 and tree <= Fraction(7, 10) ** 2 / 8
     for account in (pq.Ledger(9), pq.Ledger(9, delta=1e-7)):
         with pytest.raises(BudgetExceededError, match="delta"):

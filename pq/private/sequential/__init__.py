@@ -4,6 +4,7 @@
 """
 
 from pq.core.budget.guarantee import Guarantee
+from pq.private.sequential.distribution import PubDistribution
 from pq.private.sequential.learned import DPLearned, NonPrivate, PubProx
 from pq.private.sequential.loop import Releases, release_sequence
 from pq.private.sequential.predictors import Predictor, PrivatePredictor, PubPrev, Standardise, Static
@@ -15,6 +16,7 @@ __all__ = [
     "NonPrivate",
     "Predictor",
     "PrivatePredictor",
+    "PubDistribution",
     "PubPrev",
     "PubProx",
     "Releases",

@@ -53,7 +53,8 @@ def release_sequence(
     datasets: T columns of sensitive numbers, empty ones included; iterated once. Which data sets there are, and in what
         order, must be public: leaving out those with few records would tell who was not there.
     features: (T, d) public numbers known before each data set.
-    predictor: `pq.sequential.Static`, `PubPrev`, `PubProx`, `DPLearned` or `NonPrivate`. It is copied, not changed.
+    predictor: `pq.sequential.Static`, `PubPrev`, `PubProx`, `PubDistribution`, `DPLearned` or `NonPrivate`. It is
+        copied, not changed.
     quantiles: (m,), those of the predictor. epsilon: budget of each data set, see `Session`.
     individuals, composition, delta, ledger, options: see `Session`.
     checkpoint: file to which the state is saved after every data set. If it is there already, the sequence goes on from

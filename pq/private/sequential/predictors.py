@@ -10,7 +10,7 @@ import copy
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, ClassVar, Self
 
@@ -19,6 +19,9 @@ import numpy.typing as npt
 
 from pq.core.exact import quantile_fractions
 from pq.core.priors import Laplace, Mixture, Prior
+from pq.core.request import Request, distinct_priors
+from pq.private.mechanisms import Mechanism, mechanism_for, with_priors
+from pq.private.result import Release
 from pq.private.sequential.state import described
 
 FloatArray = npt.NDArray[np.float64]
@@ -33,6 +36,7 @@ class Predictor(ABC):
     """
 
     private: ClassVar[bool] = False  # whether it must be shown the records; see `PrivatePredictor`
+    released_by: ClassVar[str] = "tree"  # the mechanism unless another is asked for; it uses a prior a quantile best
     m: int
     given: Any  # the arguments that it was made with, as plain values
 
@@ -52,6 +56,19 @@ class Predictor(ABC):
     @abstractmethod
     def observe(self, features: npt.ArrayLike, released: npt.ArrayLike) -> None:
         """Take note of the values (m,) released on that day: the only thing that it learns about the day's data."""
+
+    def check(self, request: Request) -> None:  # noqa: B027 - most predictors serve all
+        """Refuse, before the first day, what it cannot serve: raises `ValueError` naming the argument."""
+
+    def maker(self, features: npt.ArrayLike, request: Request, before: Mechanism | None = None) -> Mechanism:
+        """The mechanism of the day with these public features (d,), for the public facts of a release; its priors are
+        the day's. It changes nothing. before: the one of an earlier day with the same facts, to be renewed."""
+        chosen = distinct_priors(self.priors(features), request.distinct, request.positions)
+        return mechanism_for(replace(request, priors=chosen)) if before is None else with_priors(before, chosen)
+
+    def note(self, features: npt.ArrayLike, maker: Mechanism, released: Release) -> None:
+        """Take note of the day's release, by the mechanism that `maker` gave: of its values, unless said otherwise."""
+        self.observe(features, released.values)
 
     def renew(self, rng: np.random.Generator | None) -> None:  # noqa: B027 - most predictors draw nothing
         """Draw what noise is still to come from streams of this one, or from the operating system."""

@@ -12,7 +12,6 @@ import math
 import os
 import secrets
 import threading
-from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
@@ -27,11 +26,11 @@ from pq.core.budget.guarantee import Guarantee
 from pq.core.budget.ledger import Ledger, as_ledger
 from pq.core.choices import check_choice
 from pq.core.exact import Number, budget_fraction, quantile_fractions
-from pq.core.priors import Cauchy, Prior
-from pq.core.request import Request, distinct_priors
+from pq.core.priors import Cauchy
+from pq.core.request import Request
 from pq.private.columns.counts import Counts
 from pq.private.columns.door import Readable
-from pq.private.mechanisms import Mechanism, mechanism_for, with_priors
+from pq.private.mechanisms import Mechanism
 from pq.private.noise import StepsExceeded
 from pq.private.randomness import Source, generator_from
 from pq.private.release import Release, fulfil, promised_column, release
@@ -42,7 +41,7 @@ _OPTIONS = {
     name: parameter.default
     for name, parameter in inspect.signature(release).parameters.items()
     if parameter.kind is parameter.KEYWORD_ONLY and name not in ("epsilon", "priors", "rng", "ledger", "purpose")
-} | {"mechanism": "tree"}  # predictors give a prior for each quantile, which the tree uses best
+}
 Individuals = Literal["disjoint", "overlap"]
 Composition = Literal["pure", "zcdp"]
 
@@ -56,8 +55,8 @@ class Session:
     latter gives the total at the given delta. ledger: a `pq.Ledger` or the path of one, charged for every data set
     before it is touched; under "disjoint" the data sets are groups of one pool, which together cost what one does.
     rng: None for noise from the operating system at every step; a generator or a seed are for tests and papers.
-    options: other arguments of `pq.release`, such as adjacency, calibration, grid, on_nan; mechanism is "tree" unless
-    given.
+    options: other arguments of `pq.release`, such as adjacency, calibration, grid, on_nan; mechanism is the predictor's
+    own unless given.
 
     Threads may share a session. What goes on elsewhere, a fork or a copy, is another sequence: its noise comes from the
     operating system, and a ledger is charged for it anew.
@@ -95,9 +94,11 @@ class Session:
         self.learning_epsilon, self.learning_delta = _learning(predictor, individuals)
         self.release_epsilon = self._release_budget()
         # Bad options are refused here, before the first data set and before anything is charged.
+        options = {"mechanism": predictor.released_by} | options
         self._request = Request.of(
             quantiles, epsilon=self.release_epsilon, priors=Cauchy(0.0, 1.0), **(_OPTIONS | options)
         )
+        predictor.check(self._request)
         self.predictor, self.quantiles = copy.deepcopy(predictor), quantiles
         self.individuals, self.composition, self.delta = individuals, composition, float(delta)
         self.options, self.ledger = options, as_ledger(ledger)
@@ -146,7 +147,7 @@ class Session:
         learner = self.predictor if isinstance(self.predictor, PrivatePredictor) else None
         if learner is not None and learner.steps_left < 1:
             raise StepsExceeded("all planned steps of the predictor are taken")
-        self._maker = maker = self._mechanism(self.predictor.priors(features))
+        self._maker = maker = self.predictor.maker(features, self._request, self._maker)
         column = promised_column(x, maker)  # refuses a declared type before the charge
         self._charge(maker)
         released = fulfil(maker, column, Source(self._rng))
@@ -154,7 +155,7 @@ class Session:
             released = replace(released, epsilon=math.inf)
         self.count += 1
         try:
-            self.predictor.observe(features, released.values)
+            self.predictor.note(features, maker, released)
             if learner is not None:
                 with np.errstate(all="ignore"):
                     learner.learn(features, _records(column, self._request.on_nan))
@@ -162,14 +163,6 @@ class Session:
             hand_over(error, [released])
             raise
         return released
-
-    def _mechanism(self, priors: Sequence[Prior]) -> Mechanism:
-        """The mechanism of the same request with one prior for each quantile in the caller's order."""
-        request = self._request
-        chosen = distinct_priors(priors, request.distinct, request.positions)
-        if self._maker is not None:
-            return with_priors(self._maker, chosen)
-        return mechanism_for(replace(request, priors=chosen))
 
     def _charge(self, maker: Mechanism) -> None:
         """Take this data set's budget from the ledger: disjoint people are groups of one pool, others add up."""

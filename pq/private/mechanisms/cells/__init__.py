@@ -8,14 +8,16 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping
 from fractions import Fraction
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 import numpy as np
 
 from pq.core.choices import check_choice
 from pq.core.curves import joint_support
+from pq.core.decode import DecodedDistribution
 from pq.core.exact import whole_number
 from pq.core.expected import usual_budget, usual_size
+from pq.core.noise import IntArray
 from pq.core.priors.log_uniform import knows_scale
 from pq.core.request import Request
 from pq.core.scores import Array
@@ -70,10 +72,17 @@ LOOKS: dict[type, tuple[str, ...]] = {  # in words
 }
 
 
+class Reader(Protocol):
+    """What makes a distribution function of edges (c - 1,) and noisy counts (c,), from released values alone."""
+
+    def read(self, edges: Array, counts: IntArray) -> DecodedDistribution: ...
+
+
 class Cells(Mechanism, name="cells"):
     """Quantiles of a private distribution function; why it is private: `pq.private.mechanisms.cells.law`.
 
     where, cutter, number: as for `plan_cells`; None for what public facts say, cuts from joint releases, a fit.
+    reader: takes the place of `pq.core.decode`; the outcome then holds the law that it made, which values follow from.
     """
 
     least_budget = LEAST_BUDGET
@@ -84,8 +93,10 @@ class Cells(Mechanism, name="cells"):
         where: Where | None = None,
         cutter: CutterMaker | None = None,
         number: int | None = None,
+        reader: Reader | None = None,
     ) -> None:
         super().__init__(request)
+        self.reader = reader
         if request.budget < LEAST_BUDGET:
             raise ValueError(f"epsilon must be at least {float(LEAST_BUDGET):.0e} for each record of cells")
         self.plan = plan_cells(
@@ -119,29 +130,46 @@ class Cells(Mechanism, name="cells"):
     def draw(self, column: Points | Lattice, source: Source) -> Outcome:
         assert isinstance(column, Points)
         outcome = draw_cells(self.plan, column, source.bytes)
-        law = decoded(self.plan, outcome)
+        reader = self.reader
+        law = decoded(self.plan, outcome) if reader is None else reader.read(outcome.edges, outcome.counts)
         values = on_grid(self.plan, law.quantile(np.array([float(q) for q in self.request.distinct])))
         total = None if self.request.adjacency == "replace" else round(law.total)
-        drawn = (
+        drawn: list[tuple[str, Any]] = [
             ("places", list(outcome.places)),
             ("edges", outcome.edges.tolist()),
             ("counts", outcome.counts.tolist()),
-        )
-        return Outcome(values, total, drawn)
+        ]
+        if reader is not None:
+            drawn += [("law_edges", law.edges.tolist()), ("law_records", law.records.tolist())]
+        return Outcome(values, total, tuple(drawn))
 
     def log_parts(self, column: Points | Lattice, outcome: Outcome) -> LogParts:
-        """Of what was drawn: values and total follow from it."""
+        """Of what was drawn: values, total and law follow from it."""
         assert isinstance(column, Points)
         return log_cells_parts(self.plan, column, outcome_drawn(outcome.drawn))
 
     def quantile(self, drawn: Mapping[str, Any], quantiles: Any) -> Array:
         """Values (m,) at any quantiles (m,) in [0, 1], from what a release keeps as `outcome`: they cost nothing."""
-        return cell_values(self.plan, outcome_drawn(drawn.items()), quantiles)
+        outcome = outcome_drawn(drawn.items())
+        plan = self._drawn_by(outcome)
+        if "law_edges" not in drawn:
+            return cell_values(plan, outcome, quantiles)
+        edges, records = (np.asarray(drawn[f"law_{name}"], dtype=np.float64) for name in ("edges", "records"))
+        law = DecodedDistribution(edges, records, (-math.inf, math.inf))
+        return on_grid(plan, law.quantile(np.asarray(quantiles, dtype=np.float64)))
 
     def interval(self, drawn: Mapping[str, Any], quantiles: Any, level: float, population: bool = False) -> Array:
         """Intervals (m, 2) that hold all quantiles (m,) at once with probability at least `level`, whatever the data;
         see `pq.core.rank_bounds.quantile_intervals`."""
-        return cell_intervals(self.plan, outcome_drawn(drawn.items()), quantiles, level, population)
+        outcome = outcome_drawn(drawn.items())
+        return cell_intervals(self._drawn_by(outcome), outcome, quantiles, level, population)
+
+    def _drawn_by(self, outcome: CellsOutcome) -> CellsPlan:
+        """The plan that an outcome is of: one without places had its cells along the priors, as those of a sequence
+        have, where another place would be usual."""
+        if outcome.places or isinstance(self.plan.partition, PriorPartition):
+            return self.plan
+        return plan_cells(self.request, where="prior")
 
 
 def outcome_drawn(drawn: Iterable[tuple[str, Any]]) -> CellsOutcome:
