@@ -11,8 +11,6 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, TypedDict
 
-from tqdm import tqdm
-
 from pq.core.exact import budget_text
 from pq.core.kind import kind_named
 from pq.private.exhibit import LONGEST_LIST, Reported, exhibit, share_text, unit_text
@@ -85,6 +83,8 @@ def grouped_page(
     description: what the page holds for machines, of `pq.GroupedRelease`; None for the keys with their releases. All
     else: as for `release_page`.
     """
+    from tqdm import tqdm  # here, since it takes time to import
+
     texts = checked_texts(by=by, title=title, purpose=purpose, unit=unit, receipt=receipt)
     if not releases:
         raise ValueError("releases must not be empty")

@@ -186,7 +186,7 @@ def test_what_the_system_lacks_is_said_aloud(tmp_path: Path) -> None:
 
 def test_the_long_tests_are_all_of_them() -> None:
     plan = make("--dry-run", "test-long", "VENV=" + str(Path(sys.prefix))).stdout
-    for words in ("HYPOTHESIS_PROFILE=thorough", "PQ_LONG=1", "PQ_DIGITS=all", "fuzz.py --count 1000000", "--lesser"):
+    for words in ("HYPOTHESIS_PROFILE=thorough", "PQ_LONG=1", "PQ_DIGITS=all", "fuzz.py --inputs 1000000", "--lesser"):
         assert words in plan
 
 

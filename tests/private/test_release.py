@@ -334,6 +334,7 @@ def test_result_is_frozen_and_tells_public_facts_only() -> None:
         "adaptation",
         "grid",
         "priors",
+        "joint_prior",
         "plan",
         "size_guess",
         "public_total",

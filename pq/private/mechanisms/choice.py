@@ -35,6 +35,7 @@ MOST_TIED_WORK = 2e5
 LEAST_LOOK_SIGNAL = 400.0  # the same from which a look is a small part of the budget
 FEWEST_LUMPY, FEWEST_PLACED = 15, 4  # quantiles that a look pays for: under priors that know a scale, and others
 MANY_HELD = 12.0  # records of each value, times the budget, for each level of a tree
+AMONG_TIES = 0.7  # share of a joint release's usual gap, where most levels fall among records that are tied
 MOST_IN_CELL = 8.0  # values
 USUAL_VALUES = 100.0  # on a grid, under priors that do not say
 FEWEST_TIED = 10  # outputs that count, so that fewer do not make up for records
@@ -67,6 +68,8 @@ def _on_grid(request: Request) -> str:
         joint = max(joint, rough)  # a curve through few outputs has no steps; smooth cells have many
     elif drawn < count and joint < math.inf:
         joint = curve_gap(drawn, budget, size, smooth=True)  # values that many share are hit by several outputs
+    if drawn == count and held > 2.0 * levels:
+        joint *= AMONG_TIES
     gaps = {
         "joint": joint,
         "cells": _cells_on_grid(request),

@@ -187,7 +187,7 @@ def mixture_log_density(
     >>> from pq.core.priors import Uniform
     >>> plans = tuple(JointPlan.of([0.5], epsilon=1, priors=Uniform(0, b), total="best") for b in (2, 4))
     >>> round(mixture_log_density(JointMixture(plans, (0.5, 0.5)), np.array([1.0, 2.0, 3.0]), None, [3.5]), 6)
-    -2.551346
+    -2.699556
     """
     with np.errstate(all="ignore"):
         records = Records.of(mixture.first, np.asarray(values, dtype=np.float64), before)
