@@ -35,7 +35,7 @@ MOST_TIED_WORK = 2e5
 LEAST_LOOK_SIGNAL = 400.0  # the same from which a look is a small part of the budget
 FEWEST_LUMPY, FEWEST_PLACED = 15, 4  # quantiles that a look pays for: under priors that know a scale, and others
 MANY_HELD = 12.0  # records of each value, times the budget, for each level of a tree
-AMONG_TIES = 0.7  # share of a joint release's usual gap, where most levels fall among records that are tied
+AMONG_TIES = {"joint": 0.8, "margin": 0.25}  # share of the usual gap where most levels fall among tied records
 MOST_IN_CELL = 8.0  # values
 USUAL_VALUES = 100.0  # on a grid, under priors that do not say
 FEWEST_TIED = 10  # outputs that count, so that fewer do not make up for records
@@ -68,14 +68,11 @@ def _on_grid(request: Request) -> str:
         joint = max(joint, rough)  # a curve through few outputs has no steps; smooth cells have many
     elif drawn < count and joint < math.inf:
         joint = curve_gap(drawn, budget, size, smooth=True)  # values that many share are hit by several outputs
-    if drawn == count and held > 2.0 * levels:
-        joint *= AMONG_TIES
-    gaps = {
-        "joint": joint,
-        "cells": _cells_on_grid(request),
-        "margin" if held > 2.0 * levels else "tree": _tree(request),
-    }
-    return _least(gaps, request)
+    gaps = {"joint": joint, "cells": _cells_on_grid(request)}
+    if held <= 2.0 * levels:
+        return _least(gaps | {"tree": _tree(request)}, request)
+    gaps["joint"] *= AMONG_TIES["joint"] if drawn == count else 1.0
+    return _least(gaps | {"margin": AMONG_TIES["margin"] * _tree(request)}, request)
 
 
 def _least(gaps: dict[str, float], request: Request) -> str:
