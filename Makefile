@@ -13,6 +13,7 @@ PORT ?= 8000
 UPGRADE ?=
 
 BIN := $(VENV)/bin
+INSTALLED := $(VENV)/.pq-installed
 READY := $(VENV)/.pq-ready
 PEERS := $(VENV)-peers
 PEERS_READY := $(PEERS)/.pq-ready
@@ -47,7 +48,7 @@ system: ## install a browser for tests that look at pages and a Java for Spark, 
 	$(call with_system,java,default-jre-headless,JAVA,tests of tables on Spark)
 
 # Copes with a $(VENV) that somebody made by other means: it is kept if its Python runs, and brought to the locked versions.
-$(READY): requirements.lock pyproject.toml
+$(INSTALLED): requirements.lock pyproject.toml
 	@if [ -x $(BIN)/python ] && $(BIN)/python -c '' 2>/dev/null; then :; else \
 	  command -v $(PYTHON) >/dev/null || { echo "make: no '$(PYTHON)' here; say make PYTHON=/path/to/python3.11" >&2; exit 2; }; \
 	  $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
@@ -59,6 +60,9 @@ $(READY): requirements.lock pyproject.toml
 	@echo "Installing the locked packages into $(VENV)"
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@touch $@
+
+$(READY): $(INSTALLED)
 	@echo "Compiling the inner loops, half a minute"
 	@$(BIN)/python -m pq.private
 	@touch $@
@@ -110,7 +114,7 @@ digits: $(READY) ## run every page with last bits moved and under lesser instruc
 sweep: $(READY) ## run pages at corners of what they accept, the smallest of those runs; all of them: test-long
 	$(BIN)/python -m pqlab.pages.sweep --smoke --workers $(WORKERS)
 
-book: $(READY) ## build the book into build/book from the committed pages, nothing is run; EDITION=instructor adds solutions
+book: $(INSTALLED) ## build the book into build/book from the committed pages, nothing is run; EDITION=instructor adds solutions
 	$(BIN)/python -m pqlab.pages.book build --edition $(EDITION)
 
 serve-book: ## show the book that was built, to this machine only
@@ -156,4 +160,4 @@ clean: ## remove caches and build outputs; keeps .venv and runs/
 	rm -rf build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 	find . -name __pycache__ -not -path './$(VENV)/*' -prune -exec rm -rf {} +
 	find . -name .ipynb_checkpoints -not -path './$(VENV)/*' -prune -exec rm -rf {} +
-	rm -f $(READY)
+	rm -f $(READY) $(INSTALLED)
