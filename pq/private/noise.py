@@ -136,7 +136,7 @@ class _Aggregator:
         its noise can tell the value, whatever the noise."""
         if self._std == 0.0:
             return total
-        step = _rounding_step(self._std)
+        step = _rounding_step(self._std, ROUNDING_BITS)
         return np.where(np.abs(total) < step * 2.0**52, np.rint(total / step) * step, total)
 
     def _next(self, value: FloatArray) -> FloatArray:
@@ -147,8 +147,8 @@ class _Aggregator:
 
 
 @cache
-def _rounding_step(noise_std: float) -> float:
-    return float(2.0 ** (np.floor(np.log2(noise_std)) - ROUNDING_BITS))
+def _rounding_step(noise_std: float, bits: int) -> float:
+    return float(2.0 ** (np.floor(np.log2(noise_std)) - bits))
 
 
 class TreeAggregator(_Aggregator):
