@@ -8,7 +8,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
-from typing import Any
+from typing import Any, NotRequired, TypedDict, Unpack
 
 import numpy as np
 
@@ -59,27 +59,30 @@ class Scale:
         return (at - low) / (high - low)
 
 
-def show_slider(
-    values: Sequence[float],
-    x: Any,
-    curves: Mapping[str, Any],
-    *,
-    of: str,
-    along: str,
-    height: str,
-    description: str,
-    logarithmic: str = "",
-) -> None:
+class SliderWords(TypedDict):
+    """What a slider says of itself.
+
+    of, along, height: names of the quantity and of the axes, with units. description: what moving it shows, in a
+    sentence. logarithmic: which axes are: "", "x", "y" or "xy"; none by default.
+    """
+
+    of: str
+    along: str
+    height: str
+    description: str
+    logarithmic: NotRequired[str]
+
+
+def show_slider(values: Sequence[float], x: Any, curves: Mapping[str, Any], **words: Unpack[SliderWords]) -> None:
     """Show curves for each value of a quantity, one value at a time.
 
-    values: (k,) of the slider. x: (n,) increasing. curves: label -> (k, n) finite heights, at most four. of, along,
-    height: names of the quantity and of the axes, with units. description: what moving it shows, in a sentence.
-    logarithmic: which axes are: "", "x", "y" or "xy".
+    values: (k,) of the slider. x: (n,) increasing. curves: label -> (k, n) finite heights, at most four. words: see
+    `SliderWords`.
     """
     from IPython.display import display
 
-    words = {"of": of, "along": along, "height": height, "description": description, "logarithmic": logarithmic}
-    display({"text/html": slider_html(values, x, curves, **words), "text/plain": description}, raw=True)
+    text = slider_html(values, x, curves, **words)
+    display({"text/html": text, "text/plain": words["description"]}, raw=True)
 
 
 def slider_html(
