@@ -21,6 +21,7 @@ import pyarrow.parquet
 import pytest
 
 import pq
+from pq.core.kind import NUMBER
 from pq.private.columns.cells import Lattice
 from pq.private.columns.door import LARGEST
 from pq.private.columns.frames import records_of
@@ -270,3 +271,23 @@ def test_a_release_of_counts_is_that_of_the_records(grid: Any, on_nan: Any) -> N
                 np.testing.assert_array_equal(gaps[0], gaps[1])
             np.testing.assert_array_equal(gaps[0], gaps[2])
             assert densities[0] == pytest.approx(densities[1], rel=1e-12, abs=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_counts_by_group_are_those_of_each_group(seed: int) -> None:
+    """Also where records are more than a column may hold, in one group or in all together."""
+    rng = np.random.default_rng(seed)
+    n, groups = int(rng.integers(0, 200)), int(rng.integers(1, 6))
+    odd = np.array([NAN, INF, -INF, 0.0, -0.0, 1.5, -1.5, LARGEST, 5e-324])
+    values = np.where(rng.random(n) < 0.5, rng.choice(odd, n), rng.integers(-3, 4, n) / 2.0)
+    largest = int(rng.choice([1, 10, 2**46, 2**53]))
+    places, records = rng.integers(0, groups, n), rng.integers(0, largest, n, endpoint=True)
+    made = pq.Counts.by_group(NUMBER, places, groups, values, records, 3)
+    assert len(made) == groups
+    for group, counts in enumerate(made):
+        alone = pq.Counts(values[places == group], records[places == group], max_contributions=3)
+        assert facts(counts) == facts(alone)
+        assert counts.values.view(np.uint64).tolist() == alone.values.view(np.uint64).tolist()  # one zero
+        assert counts.max_contributions == 3 and counts.kind == alone.kind
+        assert (counts.values.dtype, counts.counts.dtype) == (alone.values.dtype, alone.counts.dtype)
+        assert not counts.values.flags.writeable and not counts.counts.flags.writeable

@@ -24,6 +24,7 @@ import pytest
 
 import pq
 from pq.core.grid import grid_step
+from pq.private.columns import grouping
 from pq.private.columns.grouping import GroupedColumn, open_table
 
 NO_JAVA = "NO JAVA: releases by group on Spark are not tried; `make system` installs it"
@@ -172,6 +173,17 @@ def test_queries_are_reduced_where_they_live(engine: str) -> None:
         assert column.engine
 
 
+@pytest.mark.parametrize("kind", KEYS)
+def test_duckdb_looks_long_lists_of_keys_up_after_the_count(monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
+    table, (_, keys, _) = table_of(kind, "texts"), KEYS[kind]
+    monkeypatch.setattr(grouping, "LONG_LIST", 1)
+    for person in (None, "id"):
+        options: dict[str, Any] = {"person": person, "records": 3, "groups": 2}
+        expected = grouped(table.to_pydict(), keys, False, **options)
+        assert sum(missing + sum(held.values()) for held, missing in expected) > 0
+        assert grouped(duckdb.from_arrow(table), keys, False, **options) == expected
+
+
 @pytest.mark.parametrize("engine", ENGINES)
 def test_no_rows_and_rows_of_no_key_are_no_error(engine: str) -> None:
     some = table_of("texts", "texts")
@@ -191,6 +203,12 @@ def test_texts_that_a_collation_calls_equal_are_not() -> None:
             assert (sum(held.values()), missing) == (count, 0)
         (held, _), _ = grouped(base.table("t"), ["a"], True, person="id", records=5, groups=5)
         assert held == {1.0: 2}
+        base.execute("set default_collation = 'nocase'")
+        base.execute("create table u as select key collate C as key, id collate C as id, x from t")
+        for keys in (["a"], ["A"]):
+            assert grouped(base.table("u"), keys, False) == grouped(base.table("t"), keys, False)
+            again = grouped(base.table("u"), keys, True, person="id", records=5, groups=5)
+            assert again == grouped(base.table("t"), keys, True, person="id", records=5, groups=5)
 
 
 def test_values_are_of_the_declared_type() -> None:

@@ -147,6 +147,19 @@ class PointsView:
         return rank, rank
 
 
+def rounded_records(values: Array, step: Fraction, before: Ranks | None) -> tuple[Array, Ranks]:
+    """Sorted values rounded to a step: the distinct multiples (d,), and the records before each, and all (d + 1,)."""
+    with np.errstate(all="ignore"):  # whoever asks: records without bounds tell nobody by a warning
+        units = np.minimum(np.maximum(np.rint(to_units(values, step)), -LATTICE_END), LATTICE_END)
+    is_first = np.empty(len(units), dtype=bool)
+    is_first[:1] = True
+    np.not_equal(units[1:], units[:-1], out=is_first[1:])
+    starts = is_first.nonzero()[0]
+    firsts = np.empty(len(starts) + 1, dtype=np.int64)
+    firsts[:-1], firsts[-1] = starts, len(units)
+    return units[starts], firsts if before is None else before[firsts]
+
+
 @dataclass(frozen=True)
 class Lattice:
     """A column whose outputs are the multiples of a step; values and outputs are in units of the step."""
@@ -159,15 +172,8 @@ class Lattice:
     @classmethod
     def of(cls, values: Array, step: Fraction, before: Ranks | None = None, unit: int = 1) -> Lattice:
         """Round sorted values to the nearest multiple of the step. before: see `Points`. unit: parts of a record."""
-        with np.errstate(all="ignore"):  # whoever asks: records without bounds tell nobody by a warning
-            units = np.clip(np.rint(to_units(values, step)), -LATTICE_END, LATTICE_END)
-        is_first = np.empty(len(units), dtype=bool)
-        is_first[:1] = True
-        np.not_equal(units[1:], units[:-1], out=is_first[1:])
-        starts = np.flatnonzero(is_first)
-        firsts = np.append(starts, len(units))
-        records = firsts if before is None else before[firsts]
-        return cls(units[starts], np.minimum(records, MOST_PARTS // unit) * unit, step, unit)
+        units, records = rounded_records(values, step, before)
+        return cls(units, np.minimum(records, MOST_PARTS // unit) * unit, step, unit)
 
     def view(self, low: float, high: float, low_share: int, high_share: int) -> LatticeView:
         if low == high:  # the output is decided; no record can matter

@@ -13,7 +13,6 @@ from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -30,6 +29,8 @@ from pq.private.columns.tables import OpenTable, declared_in, opened
 
 KEY, VALUE, PERSON, RECORDS = COLUMNS = ("key", "value", "person", "records")
 NO_KEY = float("inf")  # where a record has none of the public keys, which are finite
+LONG_LIST = 300  # keys: DuckDB takes about as long to look each record up among them as to count it
+EVERY_ROW = 2**62  # of a query: a limit that cuts nothing off, but lets no engine filter before it
 NESTED = re.compile(r"((large_|fixed_size_)?(list|struct|array|map|union)\b).*", re.IGNORECASE | re.DOTALL)
 
 
@@ -100,14 +101,7 @@ class GroupedColumn:
             rows = GroupedRecords(rows.places[kept], rows.values[kept], rows.records[kept], persons)
             if persons is not None:
                 rows = bounded(rows, most_records, most_groups)
-            return self._split(rows, most_records)
-
-    def _split(self, rows: GroupedRecords, most_records: int) -> list[Counts]:
-        small = rows.places.astype(np.min_scalar_type(self.groups))  # which numpy sorts in linear time
-        order = np.argsort(small, kind="stable")
-        ends = np.searchsorted(small[order], np.arange(self.groups + 1))
-        parts = [order[start:stop] for start, stop in pairwise(ends)]
-        return [Counts.of(self.kind, rows.values[part], rows.records[part], 0, most_records) for part in parts]
+            return Counts.by_group(self.kind, rows.places, self.groups, rows.values, rows.records, most_records)
 
     def _rows(self, fetched: dict[str, Any], values: Any, records: Any) -> GroupedRecords:
         places = np.zeros(len(values), dtype=np.int64) if self.keys is None else self.keys.places(fetched["by"])
@@ -127,28 +121,29 @@ class GroupedColumn:
         is_number = self.value.grouping == "number"
         wanted = {"value": numbers_in(value, self.step) if is_number else value}
         texts = self._texts()
-        frame = bytes_for_texts(self.table.lazy, list(dict.fromkeys(self.columns.values())), texts)
+        frame = without_collations(self.table.lazy, list(dict.fromkeys(self.columns.values())), texts)
         if "person" in self.columns:
             person = nw.col(self.columns["person"])
             plain = self.columns["person"] not in texts or frame.implementation.is_duckdb()
             wanted["person"] = person if plain else person.cast(nw.String)  # which has no collation, in Spark
             frame = frame.filter(~wanted["person"].is_null())
+        late = None
         if self.keys is not None:
-            frame, wanted["by"] = self._keyed(frame)
+            frame, wanted["by"], late = self._keyed(frame)
         names = dict(zip(("by", "value", "person"), COLUMNS, strict=False))
         frame = frame.select(*(wanted[what].alias(names[what]) for what in wanted))
         counted = frame.group_by(*(names[what] for what in wanted)).agg(nw.len().alias(RECORDS))
+        if late is not None:
+            counted = counted.head(EVERY_ROW).filter(late)
         options = {"engine": "streaming"} if counted.implementation.is_polars() else {}
         found = counted.collect(**options)
         fetched = {what: found.get_column(names[what]).to_native() for what in wanted}
-        for what in fetched if frame.implementation.is_duckdb() else ():
-            if self.columns[what] in texts:
-                fetched[what] = fetched[what].cast("string")
         values = numbers_out(fetched["value"], self.step) if is_number else as_floats(fetched["value"])
         return self._rows(fetched, values, as_floats(found.get_column(RECORDS).to_native()).astype(np.int64))
 
-    def _keyed(self, frame: Any) -> tuple[Any, Any]:
-        """The query and its keys, records of no public key left out of it or given one that is none.
+    def _keyed(self, frame: Any) -> tuple[Any, Any, Any]:
+        """The query and its keys, records of no public key left out of it or given one that is none; and which of the
+        counts to leave out where that is cheaper, or None.
 
         Keys that are times stay what they are: every engine writes its own constants for them.
         """
@@ -157,17 +152,18 @@ class GroupedColumn:
         assert self.keys is not None
         column, key = self.keys.column, nw.col(self.columns["by"])
         if not column.texts and column.grouping != "number":
-            return frame, key
+            return frame, key, None
         wanted = list(self.keys.index)
         none: Any = max(wanted, key=len) + "x" if column.texts else NO_KEY
-        if column.texts and frame.implementation.is_duckdb():
-            wanted, none = [text.encode() for text in wanted], none.encode()
-        else:
+        in_duckdb = frame.implementation.is_duckdb()
+        if not (column.texts and in_duckdb):  # whose texts are such already
             key = key.cast(nw.String if column.texts else nw.Float64)
         known = key.is_in(wanted)
-        if not self.others:
-            return frame.filter(known), key
-        return frame, nw.when(known).then(key).otherwise(nw.lit(none))
+        if self.others:
+            return frame, nw.when(known).then(key).otherwise(nw.lit(none)), None
+        if in_duckdb and len(wanted) >= LONG_LIST:
+            return frame, key, nw.col(KEY).is_in(wanted)
+        return frame.filter(known), key, None
 
     def _texts(self) -> set[str]:
         """The columns of keys and of persons that are declared to hold texts."""
@@ -175,11 +171,11 @@ class GroupedColumn:
         return {name for name in names if TEXT.fullmatch(str(declared_type(self.table, name)))}
 
 
-def bytes_for_texts(frame: Any, columns: list[str], texts: set[str]) -> Any:
+def without_collations(frame: Any, columns: list[str], texts: set[str]) -> Any:
     """A query for some columns in which texts are equal only if they are the same.
 
     DuckDB lets a column's collation call different texts equal, and which of them stands for all then depends on what
-    other records there are. Their bytes have no collation.
+    other records there are. Its collation "C" compares bytes.
     """
     if not texts or not frame.implementation.is_duckdb():
         return frame
@@ -188,7 +184,7 @@ def bytes_for_texts(frame: Any, columns: list[str], texts: set[str]) -> Any:
 
     found = {name: duckdb.ColumnExpression(name) for name in columns}
     for name in texts:
-        found[name] = duckdb.FunctionExpression("encode", found[name].cast("VARCHAR"))
+        found[name] = found[name].cast("VARCHAR").collate("C")
     return nw.from_native(frame.to_native().select(*(found[name].alias(name) for name in columns)))
 
 

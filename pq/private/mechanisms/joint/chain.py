@@ -19,8 +19,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pq.core.grid import LATTICE_END, from_units, to_units
+from pq.core.grid import from_units
 from pq.core.scores import log_sum
+from pq.private.columns.cells import rounded_records
 from pq.private.columns.door import LARGEST, Array
 from pq.private.mechanisms.joint.plan import JointPlan
 
@@ -49,14 +50,13 @@ class Records:
         """
         if plan.step is None:
             return cls(values, None if before is None else before.astype(np.float64))
-        units = np.clip(np.rint(to_units(values, plan.step)), -LATTICE_END, LATTICE_END)
-        starts = np.flatnonzero(np.concatenate([[True], units[1:] != units[:-1]])) if len(units) else np.empty(0, int)
-        firsts = np.append(starts, len(units))
-        held = (firsts if before is None else before[firsts]).astype(np.float64)
-        offsets = (2.0 * np.arange(plan.places) + 1.0 - plan.places) / (2.0 * plan.places)
-        places = from_units(units[starts, None] + offsets, plan.step)
-        ranks = held[:-1, None] + np.diff(held)[:, None] * (np.arange(plan.places) / plan.places)
-        return cls(places.reshape(-1), np.append(ranks.reshape(-1), held[-1:]))
+        units, before = rounded_records(values, plan.step, before)
+        held, sub = before.astype(np.float64), np.arange(plan.places)
+        places = from_units(units[:, None] + (2.0 * sub + 1.0 - plan.places) / (2.0 * plan.places), plan.step)
+        ranks = np.empty(places.size + 1)
+        ranks[:-1].reshape(places.shape)[:] = held[:-1, None] + (held[1:] - held[:-1])[:, None] * (sub / plan.places)
+        ranks[-1] = held[-1]
+        return cls(places.reshape(-1), ranks)
 
     @property
     def n(self) -> float:
