@@ -1,4 +1,5 @@
-"""Curves that a slider changes, computed beforehand: they move in JupyterLab, and in the book without a server."""
+"""Curves that a slider changes, computed beforehand: they move in the book without a server, and in JupyterLab when
+their cell has been run or the page is trusted."""
 
 from __future__ import annotations
 
