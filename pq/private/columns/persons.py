@@ -19,6 +19,7 @@ import numpy.typing as npt
 from pq.private.columns.counts import IntArray
 from pq.private.columns.door import Array
 from pq.private.columns.keys import items_of
+from pq.private.columns.ticks import in_ticks
 
 Hashes = npt.NDArray[np.uint64]
 MASK = 2**64 - 1
@@ -35,9 +36,10 @@ class Persons:
 
     @classmethod
     def of(cls, column: Any) -> Persons:
-        """IDs are one where Python finds them equal; a null, a NaN, a blank text or what has no hash is none."""
+        """IDs are one where Python finds them equal; a null, a NaN, a blank text or what has no hash is none. Dates and
+        times are one where their ticks are."""
         known: dict[Any, int] = {}
-        codes = np.array([_code(item, known) for item in items_of(column)], dtype=np.int64)
+        codes = np.array([_code(item, known) for item in items_of(in_ticks(column))], dtype=np.int64)
         digests = np.array([_digest(item) for item in known] + [0], dtype=np.uint64)
         return cls(codes, digests[codes])
 
