@@ -10,6 +10,7 @@ import lzma
 import math
 import re
 import unicodedata
+import warnings
 from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
@@ -324,3 +325,10 @@ def test_reading_lines_as_records_of_a_valid_file_would_exceed_epsilon() -> None
         return [float(row[1].strip('"')) for row in rows if len(row) > 1]
 
     assert losses(read, RECORDS[1]) > 1.4
+
+
+def test_no_codec_warns_of_what_it_finds() -> None:
+    content = b"age\n32\n\\d\n"
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert TextFormat(encoding="unicode_escape").column(content, "age") == ["32", "\\d"]

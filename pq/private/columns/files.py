@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from pq.core.choices import nearest
+from pq.private.columns.door import quiet
 
 INVALID = (
     "the file must be valid: readable by its separator, encoding and compression, every quote closed and every row "
@@ -82,7 +83,8 @@ class TextFormat:
 
     def _text(self, content: bytes) -> str:
         try:
-            return OPENERS[self.compression](content).decode(self.encoding, errors="replace").removeprefix("\ufeff")
+            with quiet():  # some codecs warn of what they find, such as unicode_escape
+                return OPENERS[self.compression](content).decode(self.encoding, errors="replace").removeprefix("\ufeff")
         except (OSError, EOFError, ValueError, zlib.error, lzma.LZMAError):
             raise ValueError(INVALID) from None
 
