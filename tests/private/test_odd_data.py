@@ -477,3 +477,43 @@ def test_a_flag_is_no_number_of_anything(flag: object) -> None:
     for name, call in calls.items():
         with pytest.raises((TypeError, ValueError), match=name):
             call()
+
+
+class Sixfold(np.float64):
+    """A number whose own value numpy does not ask for."""
+
+    def __float__(self) -> float:
+        return 6.0
+
+
+def test_a_type_of_numbers_with_a_value_of_its_own_is_read_alike_beside_anything() -> None:
+    assert records_of([Sixfold(1.0), 2.0])[0].tolist() == [2.0, 6.0]
+    assert records_of([Sixfold(1.0), "2"])[0].tolist() == [2.0, 6.0]
+
+
+class Panic(BaseException):
+    """As polars raises it: no Exception."""
+
+
+class Breaking:
+    """A column that breaks while it is read. dtype: what it declares."""
+
+    dtype = np.dtype(np.float64)
+
+    def __init__(self, error: BaseException) -> None:
+        self.error = error
+
+    def __array__(self, *_: Any, **__: Any) -> Any:
+        raise self.error
+
+
+def test_what_an_engine_panics_with_is_kept_back_and_an_interrupt_is_not() -> None:
+    def released(error: BaseException) -> pq.Release:
+        return pq.release(Breaking(error), [0.5], epsilon=1, priors=pq.Cauchy(0, 1))
+
+    for error in (Panic("out-of-range date"), ValueError("record 3.14")):
+        with pytest.raises(RuntimeError, match=r"^x must be") as caught:
+            released(error)
+        assert caught.value.__context__ is None and caught.value.__cause__ is None
+    with pytest.raises(KeyboardInterrupt):
+        released(KeyboardInterrupt())

@@ -253,7 +253,9 @@ def running(fetch: Callable[..., Any]) -> Callable[..., Any]:
     def run(*arguments: Any) -> Any:
         try:
             return fetch(*arguments)
-        except Exception:
+        except (KeyboardInterrupt, SystemExit, GeneratorExit):
+            raise
+        except BaseException:  # polars panics with what is no Exception
             pass  # raised below, where the engine's own error is not its context
         raise RuntimeError(UNREADABLE)
 
@@ -261,8 +263,11 @@ def running(fetch: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _is_plain(kind: type) -> bool:
-    """Whether numpy reads objects of a type as the same numbers whatever stands beside them."""
-    return issubclass(kind, (float, int, np.floating, np.integer, np.bool_)) and not issubclass(kind, np.timedelta64)
+    """Whether numpy reads objects of a type as the same numbers whatever stands beside them. A type that somebody has
+    derived from these may have a value of its own, which numpy does not always ask for."""
+    own = kind.__module__ in ("builtins", "numpy")
+    real = issubclass(kind, (float, int, np.floating, np.integer, np.bool_))
+    return own and real and not issubclass(kind, np.timedelta64)
 
 
 def _floats(x: npt.NDArray[Any]) -> Array:
