@@ -290,10 +290,10 @@ def _objects(values: Iterable[Any]) -> npt.NDArray[Any]:
 def _zone(name: str) -> dt.tzinfo:
     """A zone by its name or its offset; UTC where neither is understood."""
     offset = re.fullmatch(r"(?:UTC|GMT)?([+-])(\d\d):?(\d\d)", name)
-    if offset is not None:
-        minutes = int(offset[2]) * 60 + int(offset[3])
-        return dt.timezone(dt.timedelta(minutes=minutes if offset[1] == "+" else -minutes))
     try:
+        if offset is not None:
+            minutes = int(offset[2]) * 60 + int(offset[3])
+            return dt.timezone(dt.timedelta(minutes=minutes if offset[1] == "+" else -minutes))
         return ZoneInfo(name)
     except (OSError, ValueError, KeyError):  # which of them an unknown name is depends on the machine
         return dt.UTC

@@ -69,6 +69,6 @@ def test_public_values_of_another_kind_are_refused() -> None:
 
 
 def test_a_zone_that_is_not_known_is_shown_in_universal_time() -> None:
-    for name, offset in (("Nowhere/Land", 0), ("+02:00", 7200), ("UTC-05:30", -19800)):
+    for name, offset in (("Nowhere/Land", 0), ("+02:00", 7200), ("UTC-05:30", -19800), ("+99:99", 0)):
         shown = Timestamp(name).from_numbers([1e9])[0]
         assert shown.timestamp() == 1e9 and shown.utcoffset() == dt.timedelta(seconds=offset)
