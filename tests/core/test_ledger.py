@@ -28,7 +28,7 @@ import pq
 from pq.cli.ledger import ledger as command
 from pq.core.budget import storage
 from pq.core.budget.account import Account
-from pq.core.budget.composition import zcdp_epsilon
+from pq.core.budget.composition import Cost, zcdp_epsilon
 from pq.core.budget.ledger import BudgetExceededError, LedgerError, as_ledger, charge
 
 # Newer Pythons warn of forks beside threads, which is what is tested.
@@ -517,3 +517,22 @@ def test_commands_refuse_other_files(tmp_path: Path) -> None:
     for name in ("text", "none"):
         found = run("show", tmp_path / name)
         assert found.exit_code in (1, 2) and "Traceback" not in found.output and name in found.output
+
+
+def test_an_interrupt_while_others_entries_are_read_forgets_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mine, theirs = (pq.Ledger.open(tmp_path / "a.ledger", total=1) for _ in range(2))
+    theirs.spend(0.75)
+    for pool in ({}, {"pool": "days", "group": "Monday"}):
+        theirs.spend(0.125, **pool)
+
+        def interrupted(one: Cost, other: Cost) -> Cost:
+            raise KeyboardInterrupt
+
+        with monkeypatch.context() as patch:
+            patch.setattr(Cost, "__add__", interrupted)
+            with pytest.raises(KeyboardInterrupt):
+                _ = mine.spent
+    with pytest.raises(BudgetExceededError):
+        mine.spend(0.25)

@@ -54,14 +54,15 @@ class Account:
         self._pools: dict[str, dict[str, Cost]] = {}
 
     def add(self, entry: Entry) -> None:
-        """Enter a spend that has been made."""
-        self.entries.append(entry)
+        """Enter a spend that has been made. Its cost comes first: where an interrupt falls in between, it is counted
+        again and never forgotten."""
         self.adjacency = self.adjacency or entry.adjacency
         if entry.pool is None or entry.group is None:
             self._alone += entry.cost
         else:
             groups = self._pools.setdefault(entry.pool, {})
             groups[entry.group] = groups.get(entry.group, Cost()) + entry.cost
+        self.entries.append(entry)
 
     def pools(self) -> dict[str, Cost]:
         """The cost of each pool."""
