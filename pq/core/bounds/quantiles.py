@@ -79,7 +79,7 @@ def moment_gap(log_psi: float, epsilon: float, beta: float) -> float:
 
     log_psi: log inner product of prior and score, of total mass one. The mean of `exp(epsilon / 2 * gap) - 1` is
     `1 / psi - 1`, and it is not negative: Markov gives `2 / epsilon * log(1 + (1 / psi - 1) / beta)`, which falls to 0
-    with the prior's error and is attained by every prior on two cells.
+    with the prior's error and is attained by every prior on two cells, one of them optimal.
 
     >>> round(moment_gap(math.log(0.01), epsilon=1, beta=0.05), 6), moment_gap(0.0, epsilon=1, beta=0.05)
     (15.182714, 0.0)

@@ -88,7 +88,7 @@ class _Learner(Protocol):
 
 
 class Averaged:
-    """A learner that also keeps the average of its predictions, online-to-batch conversion (`thm:o2b`, Appendix D.1).
+    """A learner that also keeps the average of its predictions, online-to-batch conversion (`thm:o2b`, Appendix E.1).
 
     On losses drawn independently, the expected loss of the average exceeds the best by no more than the average regret.
 

@@ -148,7 +148,7 @@ def _point(loc: float, scale: float, a: float, b: float, u: float) -> float:
 
 @dataclass(frozen=True)
 class Laplace(LocationScale, Prior, twin="laplace", kernel=Kernel(_mass, _machine_log_mass, _point, _add_cells)):
-    """The Laplace law: its log mass is convex in the parameters, so it is the prior to learn (`eq:closed-form`).
+    """The Laplace law, the one to learn: minus its log mass is convex in loc / scale and 1 / scale (`eq:closed-form`).
 
     loc: where the data is expected. scale: mean distance from it, positive; both in the unit of the data. Raises
     `TypeError` or `ValueError` naming the argument.
