@@ -31,7 +31,10 @@ def least_between_records(x: list[float], low: float) -> float:
     "text:uniform-bound",
     "text:aq-bound",
     code=uniform_bound,
-    rejects=[lambda x, low: min(x[0] - low, min(b - a for a, b in itertools.pairwise(x)))],
+    rejects=[
+        lambda x, low: min(x[0] - low, min(b - a for a, b in itertools.pairwise(x))),
+        lambda x, low: (x[-1] - low) / len(x),  # what a cell has on average
+    ],
 )
 def check_uniform_first_cell(subject: Callable[[list[float], float], float] = least_between_records) -> str:
     """Counterexample for floor(q n) = 0: the bound claims gap 0 with probability 9/10, which has 1/46."""

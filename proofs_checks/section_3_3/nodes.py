@@ -121,7 +121,7 @@ def check_lem_prior_budget(subject: Callable[[int], int] = lambda depth: depth) 
     )
 
 
-@check("text:outside-mass", rejects=["edge"])
+@check("text:outside-mass", rejects=["edge", "as it is"])
 def check_outside_mass(subject: str = "conditional") -> str:
     """Restricted to (o_j, o_k): conditional priors forget all mass outside, edge priors keep its total on each side."""
     data, low, high, z = Grid(6), F(9, 4), F(19, 4), F(1, 3)
@@ -136,6 +136,7 @@ def check_outside_mass(subject: str = "conditional") -> str:
     for adaptation in ("conditional", "edge"):
         priors = [adapt({**inside, **part}, low, high, adaptation) for part in outer]
         laws[adaptation] = [mechanism(Restricted(data, low, high), HALF, prior, z) for prior in priors]
+    laws["as it is"] = [mechanism(Restricted(data, low, high), HALF, {**inside, **part}, z) for part in outer]
     chosen = laws[subject]
     assert chosen[0] == chosen[1] == chosen[2], "the mass outside has an effect"
     assert laws["edge"][0] == laws["edge"][1] != laws["edge"][2]

@@ -12,7 +12,7 @@ import z3
 from pq.bounds import binary_depth
 from proofs_checks.engine.registry import check
 from proofs_checks.tools.exact import Algorithm, Points, Prior, ball, log_ball, max_loss
-from proofs_checks.tools.neighbours import hurtful_priors, neighbours, records, replaced_loss
+from proofs_checks.tools.neighbours import TINY, hurtful_priors, neighbours, records, replaced_loss
 from proofs_checks.tools.solver import prove
 from proofs_checks.tools.trees import path_spends, printed_levels
 
@@ -79,13 +79,15 @@ def check_kary_privacy(subject: tuple[int, int] = (1, 2)) -> str:
     )
 
 
-@check("text:tree-privacy", "alg:quantiles", rejects=[True])
-def check_restricted_utility(subject: bool = False) -> str:
+@check("text:tree-privacy", "alg:quantiles", rejects=[(True, 1), (False, 2)])
+def check_restricted_utility(subject: tuple[bool, int] = (False, 1)) -> str:
     """The utility must see the node's records only: over all the data, one record moves every node and costs 1.5
     epsilon at m = 3.
     """
     z = Fraction(1, 10)
-    algorithm = Algorithm(QUARTERS, next(hurtful_priors()), (z,) * 3, adaptation="conditional", whole_data=subject)
+    whole, spent = subject  # by the root, in shares of a level
+    budgets = z, z**spent, z
+    algorithm = Algorithm(QUARTERS, next(hurtful_priors()), budgets, adaptation="conditional", whole_data=whole)
     loss = max_loss(algorithm.law(records(1, 2, 3, 4)), algorithm.law(records(1, 2, 3)))
     assert loss <= z**-4, f"{float(log_ball(loss) / (-4 * log_ball(z))):.3f} epsilon"
     other = Algorithm(QUARTERS, next(hurtful_priors()), (z,) * 3, adaptation="conditional", whole_data=True)
@@ -175,11 +177,12 @@ def two_level_loss(z: Fraction, tiny: Fraction) -> Fraction:
     return max_loss(algorithm.law(more), algorithm.law(fewer))
 
 
-@check("lem:empirical-quantiles", rejects=[lambda m: m.bit_length()])
-def check_printed_privacy(subject: Callable[[int], int] = printed_levels) -> str:
+@check("lem:empirical-quantiles", rejects=[(lambda m: m.bit_length(), TINY), (printed_levels, Fraction(1, 10))])
+def check_printed_privacy(subject: tuple[Callable[[int], int], Fraction] = (printed_levels, TINY)) -> str:
     """Counterexample to the printed privacy at m = 2: an exact loss near 2 epsilon."""
     unit = Fraction(1, 10)  # exp(-epsilon / 4), so that both budgets are rational
-    loss = two_level_loss(unit ** (2 // subject(2)), Fraction(1, 10**12))
+    levels, rare = subject  # how rare an output must be for a record to count in full
+    loss = two_level_loss(unit ** (2 // levels(2)), rare)
     ratio = float(log_ball(loss) / (-4 * log_ball(unit)))
     assert loss > (1 / unit) ** 4, f"private: {ratio:.3f} epsilon"
     return f"epsilon / ceil(log2 m) at m = 2: exact privacy loss {ratio:.4f} epsilon when one record is added"

@@ -72,7 +72,22 @@ def check_multiple_printed(subject: Callable[..., tuple[float, float]] = paper_m
     )
 
 
-@check("cor:cauchy-robust", "cor:multiple", code=cor_multiple, rejects=[cor_multiple])
+def _robust_alone(*args: float) -> tuple[float, float]:
+    """Only the first of the two bounds has the printed depth."""
+    return paper_multiple(*args)[0], cor_multiple(*args)[1]  # type: ignore[arg-type]
+
+
+def _consistent_alone(*args: float) -> tuple[float, float]:
+    """Only the second has it."""
+    return cor_multiple(*args)[0], paper_multiple(*args)[1]  # type: ignore[arg-type]
+
+
+@check(
+    "cor:cauchy-robust",
+    "cor:multiple",
+    code=cor_multiple,
+    rejects=[cor_multiple, _robust_alone, _consistent_alone],
+)
 def check_multiple_single(subject: Callable[..., tuple[float, float]] = paper_multiple) -> str:
     """cor:multiple at m = 1: the printed depth is zero, so both bounds are zero or undefined."""
     robust, consistent = subject(1.0, 2.0, 0.1, 1.0, 1, 0.5, 0.5)

@@ -20,7 +20,12 @@ def _sum_of_losses(weights: Any, scores: Any) -> Fraction:
     return sum(sum(s * w for s, w in zip(a, b, strict=True)) for a, b in zip(weights, scores, strict=True))
 
 
-@check("text:convex-inner-product", "sec:overlap", rejects=[_sum_of_losses])
+def _sum_of_squares(scores: Any, weights: Any) -> Fraction:
+    """Inverses squared: log-convex too, but not what is exp-concave for one quantile."""
+    return sum(1 / sum(s * w for s, w in zip(a, b, strict=True)) ** 2 for a, b in zip(scores, weights, strict=True))
+
+
+@check("text:convex-inner-product", "sec:overlap", rejects=[_sum_of_losses, _sum_of_squares])
 def check_inner_product_convexity(subject: Callable[[Rows, Rows], F] | None = None) -> str:
     """U^(eps) is convex in piecewise-constant priors, even exp(U) is log-convex; exp(-U) is linear for m = 1."""
     rng = np.random.default_rng(37)

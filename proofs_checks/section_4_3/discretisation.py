@@ -91,7 +91,7 @@ def _neighbour_separation(data: Any) -> Fraction:
     return min(b - a for a, b in pairwise(data))
 
 
-@check("thm:quantile-regret/rank-zero", rejects=[_neighbour_separation])
+@check("thm:quantile-regret/rank-zero", rejects=[_neighbour_separation, lambda data: F(101, 100) * with_ends(data)])
 def check_edge_interval(subject: Callable[[Sequence[F]], F] = with_ends) -> str:
     """<s, W> >= gamma psi/(b-a) fails at rank 0, where the optimal interval (a, x_1] may be shorter than psi."""
     for data, q in (([F(1, 1000), F(1, 2)], F(1, 4)), ([F(1, 4), F(1, 2), F(9, 10)], F(1, 2))):

@@ -146,8 +146,8 @@ def check_modulus(subject: Callable[[F], F] = lambda modulus: 1 / modulus) -> st
     return f"DP-FTRL, T = 10^4: {float(forced):.1f} is forced, whatever the modulus; the bound needs 1/modulus"
 
 
-@check("thm:dpftrl/regret", rejects=[-1])
-def check_convex_losses(subject: int = 1) -> str:
+@check("thm:dpftrl/regret", rejects=[F(-1), F(-1, 2)])
+def check_convex_losses(subject: Fraction | int = 1) -> str:
     """thm:dpftrl needs convex losses: on -theta^2/2 the iterates stay at 0, at a regret of T/2."""
     steps, eta = 100, F(1, 10)
     for centre in (F(0), HALF):

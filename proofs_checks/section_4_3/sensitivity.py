@@ -269,7 +269,12 @@ def check_exponential_constant(subject: float = 1.25) -> str:
     """exp(x) - 1 <= 2x on (0, 1.25]; the exact end is 1.2564...; and min(2, exp(x)-1) <= 2 min(1, x) for all x."""
     certify(lambda x: 1 - x / 2 - x * x / 3, 0.0, 0.9)  # exp(x) - 1 <= x + x^2/2 + x^3/3 <= 2x near 0
     certify(lambda x: 2 * x - x.exp() + 1, 0.5, subject)
+    certify(lambda x: 2 * x - x.exp() + 1, 0.5, 1.2564)
     assert arb("1.2565").exp() - 1 - 2 * arb("1.2565") > 0
+    end = arb(
+        "0.9"
+    )  # (exp(x) - 1 - x - x^2/2)/x^3 rises, as its series has positive terms: at most a third up to there
+    assert end.exp() - 1 - end - end**2 / 2 < end**3 / 3
     # min(2, exp(x) - 1) <= 2 min(1, x): up to 1 by the above, beyond 1 the right side is 2.
     return "exp(x) - 1 <= 2x certified on (0, 1.25], false at 1.2565"
 

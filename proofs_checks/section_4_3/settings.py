@@ -148,7 +148,12 @@ def _no_epsilon(*args: Any, epsilon: float, **named: Any) -> bounds.QuantileRegr
     return bounds.thm_quantile_regret(*args, epsilon=50.0, **named)
 
 
-@check("cor:quantile-regret/small-epsilon", rejects=[_no_epsilon])
+def _squared_noise(*args: Any, noise: float, **named: Any) -> bounds.QuantileRegret:
+    """The regret with log(1/delta') where its root belongs."""
+    return bounds.thm_quantile_regret(*args, noise=noise**2, **named)
+
+
+@check("cor:quantile-regret/small-epsilon", rejects=[_no_epsilon, _squared_noise])
 def check_small_epsilon(subject: Callable[..., Any] = bounds.thm_quantile_regret) -> str:
     """The regret falls with epsilon, and for epsilon = epsilon' depends on delta' by less than log(1/delta')."""
     common: dict[str, Any] = {"quantiles": 3, "beta": 0.05, "mixture": 0.25}

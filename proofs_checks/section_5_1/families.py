@@ -63,7 +63,7 @@ def check_bounded_loss(subject: Callable[[int], tuple[Fraction, Fraction]] = lam
     return "0 <= U^(eps) <= eps n/2 for any law and data, so convex in a location only if constant (z3)"
 
 
-@check("text:epsilon-loss", "ours:epsilon-loss", rejects=[_epsilon_free])
+@check("text:epsilon-loss", "ours:epsilon-loss", rejects=[_epsilon_free, lambda theta: epsilon_loss(theta, 1.01)])
 def check_epsilon_loss(subject: Callable[[float], Any] = epsilon_loss) -> str:
     """U^(eps) lies in [0, eps n/2] for every location; a bounded function on the line is convex only if constant."""
     excess = subject(2) - (subject(-2) + subject(6)) / 2
@@ -109,11 +109,18 @@ def check_censored(subject: Callable[..., Any] = standardised) -> str:
     return "eq:censored with one interval is minus U; mass = F(b phi - theta) - F(a phi - theta) for three families"
 
 
+def _two_bumps(p: Any, q: Any) -> Any:
+    """Of half a Normal at 3 and half a one at -3."""
+    return (normal_mass(p - 3, q - 3) + normal_mass(p + 3, q + 3)) / 2
+
+
 def _cauchy_mass(p: Any, q: Any) -> Any:
     return (mpmath.atan(q) - mpmath.atan(p)) / mpmath.pi
 
 
-@check("text:burridge", "text:only-log-concave", "thm:impossibility", "ours:burridge", rejects=[_cauchy_mass])
+@check(
+    "text:burridge", "text:only-log-concave", "thm:impossibility", "ours:burridge", rejects=[_cauchy_mass, _two_bumps]
+)
 def check_burridge(subject: Callable[[Any, Any], Any] = normal_mass) -> str:
     """For log-concave f, -log of the mass of (p, q) is jointly convex; p = a phi - theta, q = b phi - theta are linear.
 
@@ -192,7 +199,12 @@ def _inverse_scale_loss(phi: Any) -> Any:
     return -mpmath.iv.log(1 - mpmath.iv.exp(-mpmath.iv.mpf(phi)))
 
 
-@check("text:only-log-concave", rejects=[_inverse_scale_loss])
+def _log_scale_loss(scale: Any) -> Any:
+    """Laplace on (-1, 1] in the logarithm of the scale, where it is convex too."""
+    return -mpmath.iv.log(1 - mpmath.iv.exp(-mpmath.iv.exp(-mpmath.iv.mpf(scale))))
+
+
+@check("text:only-log-concave", "ours:level-sets", rejects=[_inverse_scale_loss, _log_scale_loss])
 def check_original_parametrisation(subject: Callable[[Any], Any] = laplace_loss_in_scale) -> str:
     """In (location, scale) the loss of a log-concave family need not be convex: Laplace fails in the scale alone."""
     low, middle, high = (subject(s) for s in (2, 4, 6))

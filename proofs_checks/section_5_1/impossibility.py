@@ -148,7 +148,7 @@ def check_kink_density(subject: Callable[[F], F] = kink) -> str:
     )
 
 
-@check("thm:impossibility/rank-zero", rejects=[lambda x: -(x**2) / 2])
+@check("thm:impossibility/rank-zero", rejects=[lambda x: -(x**2) / 2, lambda x: -x])
 def check_half_infinite(subject: Callable[[Any], Any] | None = None) -> str:
     """With rank 0 the interval is (-inf, x_1] and convexity only needs a log-concave CDF, which the lognormal has."""
     x = sympy.symbols("x", positive=True)
@@ -206,7 +206,7 @@ def laplace_mass(p: Any, q: Any) -> Any:
     return 1 - (mpmath.exp(p) + mpmath.exp(-q)) / 2
 
 
-@check("thm:impossibility/item-two-equality", rejects=[laplace_mass])
+@check("thm:impossibility/item-two-equality", rejects=[laplace_mass, lambda p, q: laplace_mass(2 * p, 2 * q)])
 def check_item_two_equality(subject: Callable[[Any, Any], Any] = normal_mass) -> str:
     """With "=" item 2 is false for the Normal: n = 2, psi = R/4, no location in (-R, R) attains aR + log(b/psi).
 

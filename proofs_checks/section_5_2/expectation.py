@@ -18,7 +18,10 @@ from proofs_checks.tools.exact import Algorithm, Grid, Restricted, log_ball, mec
 HALF = Fraction(1, 2)
 
 
-@check("eq:expectation-bound", rejects=[lambda log_emn, u: max(log_emn, 1.0) + u])
+@check(
+    "eq:expectation-bound",
+    rejects=[lambda log_emn, u: max(log_emn, 1.0) + u, lambda log_emn, u: math.log1p(math.exp(log_emn)) + u],
+)
 def check_expectation_small(subject: Callable[[float, float], float] = lambda log_emn, u: log_emn + u) -> str:
     """Counterexample as printed: epsilon m n < 1 makes log(epsilon m n) + U negative, and no expected gap is."""
     z = Fraction(95, 100)
@@ -100,7 +103,13 @@ def expectation_factor(m: int, n: int, epsilon: float, loss: float) -> float:
     return 1 + math.log(m * max(1.0, epsilon * n)) + loss
 
 
-@check("step:expectation-beta", rejects=[lambda m, n, eps, loss: math.log(eps * m * n) + loss])
+@check(
+    "step:expectation-beta",
+    rejects=[
+        lambda m, n, eps, loss: math.log(eps * m * n) + loss,
+        lambda m, n, eps, loss: math.log(m * max(1.0, eps * n)) + loss,
+    ],
+)
 def check_expectation(subject: Callable[[int, int, float, float], float] = expectation_factor) -> str:
     """log(eps m n) + E U is negative for small eps n although the gap is not: no constant makes the bound true."""
     rate = 2 * math.pi**2 * math.exp(2 * math.log(2))

@@ -69,7 +69,12 @@ def _losses(pairs: Sequence[tuple[Points, Points]], z: Fraction, follow: Follow)
     return max(max(p / two[k], two[k] / p) for k, p in one.items())
 
 
-@check("text:proxy-losses", rejects=[after_data])
+def _after_both(o: Fraction, data: Points) -> Prior:
+    """Tomorrow's prior from what was released, but for data that are large."""
+    return after_output(o if data.size <= 3 else F(9), data)
+
+
+@check("text:proxy-losses", rejects=[after_data, _after_both])
 def check_proxy_privacy(subject: Follow = after_output) -> str:
     """Learning from released values costs nothing: two days about different people, budget epsilon each (exact)."""
     z = F(1, 10)  # exp(-epsilon/2)

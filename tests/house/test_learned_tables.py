@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+import scipy
 
 import pq
 from pqlab.experiments import distributions, learning_price
@@ -54,21 +55,39 @@ def test_stored_tables_have_every_cell() -> None:
 
 
 def test_steps_of_the_price_are_what_they_say() -> None:
-    """Without noise DPLearned does not depend on its seed; one that is taught forgets nothing and learns no more."""
+    """Without noise DPLearned does not depend on its seed."""
     own: Any = {"loc": 0.0, "scale": 1.0, "resolution": 0.1, "dimension": 1, "copies": 2}
     features, low = np.ones((2, 1)), np.full((2, 9), 3.0)
     exact = [learning_price.Noiseless(QUANTILES, rng=seed, **Private().options(1.0, 5), **own) for seed in range(2)]
     noisy = [pq.sequential.DPLearned(QUANTILES, rng=seed, **Private().options(1.0, 5), **own) for seed in range(2)]
-    taught = learning_price.Taught(QUANTILES, **own)
     for one in (*exact, *noisy):
         one.learn_intervals(features, low, low + 0.1)
     assert np.array_equal(exact[0].parameters()[0], exact[1].parameters()[0])
     assert not np.array_equal(noisy[0].parameters()[0], noisy[1].parameters()[0])
-    start = taught.parameters()[0].copy()
-    taught.learn_intervals(features, low, low + 0.1)
-    assert np.array_equal(taught.parameters()[0], start)
-    taught.teach(features, low, low + 0.1)
-    assert not np.array_equal(taught.parameters()[0], start)
+
+
+def test_no_map_has_less_loss_than_the_best_one() -> None:
+    """By the laws of scipy, on sixty days: not the map that a learner finds in many passes, nor one a little away."""
+    rng = np.random.default_rng(0)
+    features = rng.normal(size=(60, 1))
+    low = np.sort(rng.normal(3 + features, 1.0, size=(60, 9)), axis=1)
+    own: Any = {"loc": 0.0, "scale": 2.0, "resolution": 0.1, "dimension": 1, "copies": 1}
+    best, learnt = learning_price.Fixed(QUANTILES, **own), pq.sequential.NonPrivate(QUANTILES, **own)
+    known = best.standardise(features)
+    best.fit(known[None], low[None], low[None] + 0.2)
+    for f, x in [*zip(features, low, strict=True)] * 50:
+        learnt.learn_intervals(f[None], x[None], x[None] + 0.2)
+
+    def loss(maps: Any, phi: Any) -> Any:
+        law = scipy.stats.laplace(2.0 * known @ maps.T / phi, 2.0 / phi)
+        return -np.log(law.cdf(low + 0.2) - law.cdf(low)).sum(axis=0)
+
+    maps, phi = (part[0] for part in best.parameters())
+    assert np.all(loss(maps, phi) < loss(*(part[0] for part in learnt.parameters())))
+    for step in 1e-2 * rng.normal(size=(30, 9, 3)):
+        assert np.all(loss(maps, phi) < loss(maps + step[:, :2], phi + step[:, 2]))
+    best.learn_intervals(features[:1], low[:1], low[:1] + 0.2)
+    assert np.array_equal(best.parameters()[0][0], maps)
 
 
 @pytest.mark.parametrize("step", learning_price.STEPS)

@@ -107,6 +107,50 @@ def test_priors_of_a_day_do_not_depend_on_its_data_nor_on_later_ones(name: str) 
     assert not np.array_equal(one[-1].values, other[-1].values)
 
 
+# --- a joint prior ----------------------------------------------------------------------------------------------------
+
+
+def joint_belief() -> pq.JointPrior:
+    return pq.JointPrior([[pq.Normal(a + q, 1.0) for q in (-1.0, 0.0, 1.0)] for a in (-4.0, 0.0, 4.0)], [1, 2, 1])
+
+
+def test_static_joint_priors_release_jointly() -> None:
+    """Day after day the release of `pq.release` with the joint prior, from the same stream; quantiles in any order."""
+    datasets, features = days(3)
+    for quantiles, belief in (
+        (QUANTILES, joint_belief()),
+        (QUANTILES[::-1], pq.JointPrior([one[::-1] for one in joint_belief().members], [1, 2, 1])),  # type: ignore[index]
+        ([0.5], pq.JointPrior([pq.Cauchy(0, 1), pq.Cauchy(5, 1)], [1, 1])),
+    ):
+        for options in ({}, {"mechanism": "joint"}, {"mechanism": "auto", "adjacency": "replace"}):
+            found = release_sequence(
+                datasets, features, Static(belief, quantiles), quantiles, epsilon=2, rng=3, **options
+            )
+            rng = np.random.default_rng(3)
+            rng.spawn(1)
+            alone = [pq.release(x, quantiles, epsilon=2, priors=belief, rng=rng, **options) for x in datasets]
+            assert [one.values.tolist() for one in found] == [one.values.tolist() for one in alone]
+            assert all(one.mechanism == "joint" and one.joint_prior == belief for one in found)
+
+
+def test_what_a_joint_prior_cannot_serve_is_refused_before_data() -> None:
+    belief = joint_belief()
+    options: Any
+    for options, name in (
+        ({"mechanism": "tree"}, "mechanism"),
+        ({"mechanism": "cells"}, "mechanism"),
+        ({"calibration": "sharp"}, "calibration"),
+        ({"epsilon": math.inf}, "epsilon"),
+    ):
+        with pytest.raises(ValueError, match=f"^{name}"):
+            Session(Static(belief, QUANTILES), QUANTILES, **({"epsilon": 1} | options))
+    with pytest.raises(ValueError, match=r"^priors must have one prior per quantile: got 3 for 2"):
+        Static(belief, [0.1, 0.5])
+    for wrong in (3, [3], [belief], None):
+        with pytest.raises(TypeError, match=r"^priors must be"):
+            Static(wrong, [0.5])  # type: ignore[arg-type]
+
+
 # --- learning ---------------------------------------------------------------------------------------------------------
 
 

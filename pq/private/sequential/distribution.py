@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -55,7 +55,7 @@ class PubDistribution(Predictor):
     True
     """
 
-    released_by: ClassVar[str] = "cells"
+    released_by = "cells"
 
     def __init__(
         self,

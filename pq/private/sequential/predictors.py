@@ -9,7 +9,7 @@ from __future__ import annotations
 import copy
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, ClassVar, Self
@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pq.core.exact import quantile_fractions
-from pq.core.priors import Laplace, Mixture, Prior
+from pq.core.priors import JointPrior, Laplace, Mixture, Prior
 from pq.core.request import Request, distinct_priors
 from pq.private.mechanisms import Mechanism, mechanism_for, with_priors
 from pq.private.result import Release
@@ -36,7 +36,7 @@ class Predictor(ABC):
     """
 
     private: ClassVar[bool] = False  # whether it must be shown the records; see `PrivatePredictor`
-    released_by: ClassVar[str] = "tree"  # the mechanism unless another is asked for; it uses a prior a quantile best
+    released_by: str = "tree"  # the mechanism unless another is asked for; it uses a prior a quantile best
     m: int
     given: Any  # the arguments that it was made with, as plain values
 
@@ -136,25 +136,51 @@ class Standardise:
 class Static(Predictor):
     """The same priors every day: Uniform, Cauchy, half-Cauchy, or any other (Section 5.3's baselines).
 
-    priors: one prior for all quantiles or a sequence of one for each. quantiles: (m,), as they will be released.
-    Raises `TypeError` or `ValueError` naming the argument.
+    priors: one prior for all quantiles, a sequence of one for each, or a `pq.JointPrior` of all, with which releases
+    are by mechanism "joint" and by no other. quantiles: (m,), as they will be released. Raises `TypeError` or
+    `ValueError` naming the argument.
 
     >>> import pq
     >>> Static(pq.Cauchy(0, 1), [0.25, 0.75]).priors([1.0])
     [Cauchy(loc=0.0, scale=1.0), Cauchy(loc=0.0, scale=1.0)]
+    >>> Static(pq.JointPrior([pq.Normal(40, 2), pq.Normal(60, 2)], [3, 1]), [0.25, 0.75]).released_by
+    'joint'
     """
 
-    def __init__(self, priors: Prior | Sequence[Prior], quantiles: Any) -> None:
+    def __init__(self, priors: Prior | Sequence[Prior] | JointPrior, quantiles: Any) -> None:
         self.m = len(quantile_fractions(quantiles))
-        self._priors = [priors] * self.m if isinstance(priors, Prior) else list(priors)
+        self.joint_prior = priors if isinstance(priors, JointPrior) else None
+        each: Any = priors
+        if isinstance(priors, JointPrior):
+            self.released_by, each = "joint", priors.marginals(self.m)
+        elif isinstance(priors, Prior):
+            each = [priors] * self.m
+        self._priors: list[Prior] = list(each) if isinstance(each, Iterable) else [each]
         if not all(isinstance(prior, Prior) for prior in self._priors):
-            raise TypeError("priors must be a prior or a sequence of priors")
+            raise TypeError("priors must be a prior, a sequence of priors or a JointPrior")
         if len(self._priors) != self.m:
             raise ValueError(f"priors must be one prior or one per quantile: got {len(self._priors)} for {self.m}")
 
+    def check(self, request: Request) -> None:
+        """Refuse another mechanism than joint for a joint prior, and what that cannot serve."""
+        if self.joint_prior is None:
+            return
+        if request.mechanism not in ("auto", "joint"):
+            raise ValueError(f"mechanism must be 'joint' for a JointPrior, got {request.mechanism!r}")
+        self.maker((), request)
+
     def priors(self, features: npt.ArrayLike) -> list[Prior]:
-        """The priors given at the start, whatever the features."""
+        """The priors given at the start, whatever the features; of a joint prior each quantile's own."""
         return list(self._priors)
+
+    def maker(self, features: npt.ArrayLike, request: Request, before: Mechanism | None = None) -> Mechanism:
+        """The mechanism of the priors; under a joint prior that of the first day serves all days."""
+        if self.joint_prior is None:
+            return super().maker(features, request, before)
+        if before is not None:
+            return before
+        own = distinct_priors(self._priors, request.distinct, request.positions)
+        return mechanism_for(replace(request, priors=own, joint_prior=self.joint_prior, mechanism="joint"))
 
     def observe(self, features: npt.ArrayLike, released: npt.ArrayLike) -> None:
         """Nothing changes."""

@@ -1,0 +1,132 @@
+"""Intervals from noisy counts, beyond the paper: the law of running sums, and what follows from it without chance."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import mpmath
+import numpy as np
+
+from pq.core.noise import DiscreteLaplace
+from pq.core.rank_bounds import martingale_radius, quantile_intervals, running_sum_radius
+from proofs_checks.engine.registry import check
+
+F = Fraction
+
+
+def outside(epsilon: Fraction, count: int, radius: int) -> Any:
+    """Probability that a running sum of noises leaves [-radius, radius], sum by sum."""
+    decay = mpmath.exp(-mpmath.mpf(epsilon.numerator) / epsilon.denominator)
+    mass = [(1 - decay) / (1 + decay) * decay**k for k in range(2 * radius + 1)]
+    inside = {0: mpmath.mpf(1)}
+    for _ in range(count):
+        ends = range(-radius, radius + 1)
+        inside = {end: mpmath.fsum(p * mass[abs(end - start)] for start, p in inside.items()) for end in ends}
+    return 1 - mpmath.fsum(inside.values())
+
+
+def _of_one_noise(noise: DiscreteLaplace, count: int, risk: float) -> int:
+    return running_sum_radius(noise, 1, risk)
+
+
+def _of_the_last_sum(noise: DiscreteLaplace, count: int, risk: float) -> int:
+    """Chebyshev's inequality, for the sum of all."""
+    return math.ceil(math.sqrt(count * noise.variance / risk))
+
+
+@check(
+    "ours:count-intervals",
+    code=running_sum_radius,
+    rejects=[
+        martingale_radius,
+        _of_one_noise,
+        _of_the_last_sum,
+        lambda *known: running_sum_radius(*known) + 1,
+        lambda *known: running_sum_radius(*known) - 1,
+    ],
+)
+def check_running_sums(subject: Callable[[DiscreteLaplace, int, float], int] = running_sum_radius) -> str:
+    """The radius is the least whole number that a running sum exceeds with at most the risk: with thirty digits."""
+    cases = 0
+    with mpmath.workdps(30):
+        for epsilon, count, risk in itertools.product((F(1, 2), F(1), F(3)), (1, 2, 9), (0.3, 0.05)):
+            radius = subject(DiscreteLaplace(epsilon), count, risk)
+            assert outside(epsilon, count, radius) <= risk, (epsilon, count, risk)
+            assert radius == 0 or outside(epsilon, count, radius - 1) > risk, "a smaller one does"
+            cases += 1
+    return f"radii of running sums are the least ones: {cases} laws"
+
+
+COLUMNS = ((3, 0, 4), (5, 5, 5), (0, 9, 1), (1, 1, 1), (0, 1, 0))  # records in three cells, whose edges are 1 and 2
+QUANTILES = np.arange(13) / 12
+
+
+def quantile_sets(column: tuple[int, ...]) -> list[tuple[float, float]]:
+    """Least and largest value with at most q n records below it and at least q n up to it, for each q."""
+    x = [cell + 0.5 for cell, n in enumerate(column) for _ in range(n)]
+    sets = []
+    for k in range(13):
+        rank = F(k, 12) * len(x)
+        sets.append((x[max(math.ceil(rank), 1) - 1], x[min(math.floor(rank), len(x) - 1)]))
+    return sets
+
+
+Intervals = Callable[..., Any]
+
+
+def _shorter(edges: Any, counts: Any, noise: DiscreteLaplace, quantiles: Any, level: float) -> Any:
+    """The radius that all running sums exceed with the whole risk, as if there were no other side."""
+    return quantile_intervals(edges, counts, noise, quantiles, 1 - 2 * (1 - level))
+
+
+def _of_the_true_total(edges: Any, counts: Any, noise: DiscreteLaplace, quantiles: Any, level: float) -> Any:
+    """An edge's own noise, as if the total had none."""
+    half = running_sum_radius(noise, 3, (1 - level) / 2) / 2
+    excess = np.cumsum(counts)[:-1] - quantiles[:, None] * np.sum(counts)
+    ends, steps = np.array([-np.inf, *edges, np.inf]), np.arange(1, len(edges) + 1)
+    low = ends[np.max((excess < -half) * steps, axis=1)]
+    return np.stack([low, ends[np.min(np.where(excess > half, steps, len(edges) + 1), axis=1)]], axis=1)
+
+
+def _closed(edges: Any, counts: Any, noise: DiscreteLaplace, quantiles: Any, level: float) -> Any:
+    """An edge at which the counts are just as far as the noise may be counts as one that they are beyond."""
+    found = quantile_intervals(edges, counts, noise, quantiles, level)
+    radius = running_sum_radius(noise, 3, (1 - level) / 2)
+    excess = np.cumsum(counts)[:-1] - quantiles[:, None] * np.sum(counts)
+    for j, edge in enumerate(edges):
+        found[:, 0] = np.where(np.abs(excess[:, j] + radius) < 1e-9, np.maximum(found[:, 0], edge), found[:, 0])
+    return found
+
+
+def _wide(edges: Any, counts: Any, noise: DiscreteLaplace, quantiles: Any, level: float) -> Any:
+    """The whole line: it holds everything."""
+    return np.tile([-np.inf, np.inf], (len(quantiles), 1))
+
+
+@check(
+    "ours:count-intervals",
+    code=quantile_intervals,
+    rejects=[_shorter, _of_the_true_total, _closed, _wide],
+)
+def check_intervals_hold(subject: Intervals = quantile_intervals) -> str:
+    """Noise whose sums from either end stay within the radius leaves all quantiles of a column in their intervals."""
+    noise, level, edges = DiscreteLaplace(F(1)), 0.7, np.array([1.0, 2.0])
+    radius, held, beyond = running_sum_radius(noise, 3, 0.5 * (1 - level)), 0, 0
+    for column, noises in itertools.product(COLUMNS, itertools.product(range(-radius - 1, radius + 2), repeat=3)):
+        sums = np.cumsum(noises)
+        farthest = max(np.max(np.abs(sums)), np.max(np.abs(sums[-1] - sums)))
+        if farthest > radius + 1:
+            continue
+        found = subject(edges, np.array(column) + noises, noise, QUANTILES, level)
+        inside = all(
+            low <= first and last <= high
+            for (low, high), (first, last) in zip(found, quantile_sets(column), strict=True)
+        )
+        assert inside or farthest == radius + 1, (column, noises)
+        held, beyond = held + inside, beyond + (not inside)
+    assert beyond > 0, "a smaller radius does"
+    return f"intervals hold all quantiles while running sums are within {radius}: {held} cases; {beyond} beyond fail"
