@@ -36,6 +36,7 @@ from pq.private.randomness import Source
 CHAIN = Engine("pq.private.mechanisms.joint.machine", "walk_joint")
 NEAR, NEAR_EACH = 45.0, 18.0  # nats, and nats for each output, that a release rarely looks beyond
 FORMULA_SECONDS = 1e-2  # about what one output takes the formulas
+MOST_LOOKED = 16  # members of a mixture that are usually looked at, at most
 LEAST_BUDGET = Fraction(1, 2**200)  # below, rates and totals leave the floats
 MOST_SIZE = 1e9  # records that a guess counts for
 
@@ -135,7 +136,7 @@ class Joint(Mechanism, name="joint"):
 
 def mixture_sampler(trials: int, mixture: JointMixture) -> Callable[..., tuple[Array, float | None]]:
     """What draws from a mixture, as `sampler` chooses."""
-    seconds = FORMULA_SECONDS * trials * mixture.first.size * len(mixture.plans)
+    seconds = FORMULA_SECONDS * trials * mixture.first.size * min(len(mixture.plans), MOST_LOOKED)
     return draw_mixture_fast if CHAIN.ready(seconds) else draw_mixture
 
 
@@ -213,7 +214,8 @@ def levels_if_filled(request: Request, few: int) -> tuple[Fraction, ...]:
     >>> len(levels_if_filled(Request.of(tenths, epsilon=0.1, priors=Uniform(0, 1)), 4))
     9
     """
-    plain = request.joint_prior is None and len(set(request.priors)) == 1 and knows_scale(request.priors)
+    plain = request.joint_prior is None and len(set(request.priors)) == 1
+    plain = plain and bool(np.all(np.isfinite(joint_support(request.priors))))  # else it is a guess, which may be wrong
     count, budget = len(request.distinct), usual_budget(request.budget, request.adjacency)
     signal = budget * usual_size(request.size_guess)
     if not plain or request.step is not None or request.assume_smooth or signal >= LEAST_LOOK_SIGNAL or few == count:

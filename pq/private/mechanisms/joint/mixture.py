@@ -175,14 +175,15 @@ def unweighed(plan: JointPlan, records: Records) -> joint.Part:
 def log_proposals(mixture: JointMixture, parts: Sequence[joint.Part | Unseen], look: Callable[[int], float]) -> Array:
     """Logs (l,) of what members are drawn in proportion to.
 
-    parts: (l,) unweighed ones, whose bounds stand for members that need no look. look: gives what a member proposes
-    from, in nats, once it is looked at.
+    parts: (l,) unweighed ones, whose bounds stand for members that need no look: none that matter, for slow draws from
+    shells; all but the best, of those that are looked at when they are drawn. look: gives what a member proposes from,
+    in nats, once it is looked at.
     """
     out = mixture.log_weights + np.array([part.log_proposed for part in parts])
     best, enough = -math.inf, joint.MARGIN + math.log(len(parts))
     for member in np.argsort(-out, kind="stable").tolist():
-        if out[member] <= best - enough:
-            break  # so are all that follow
+        if out[member] <= best - (0.0 if isinstance(parts[member], Unseen) else enough):
+            continue
         out[member] = mixture.log_weights[member] + look(member)
         best = max(best, float(out[member]))
     return out

@@ -24,29 +24,28 @@ from pq.core.priors import Uniform
 from pq.private.mechanisms.joint.mixture import JointMixture
 from pq.private.mechanisms.joint.plan import JointPlan
 
-PARTS = 16, 256  # divisors of 512; each part overlaps half of the next
+PARTS = 4, 16, 64, 256  # divisors of 512; each part overlaps half of the next
 NATS = 4.1  # that an output more is worth
 
 
 @lru_cache(maxsize=8)
 def any_number(few: JointPlan, many: JointPlan) -> JointMixture:
-    """The mixture of few outputs, at places of any scale, and many; plans under one prior, which differ in their
-    quantiles only. Kept, for it depends on public facts alone.
+    """The mixture of few outputs, at places of any scale, and many; plans under one prior of bounded support, which
+    differ in their quantiles only. Kept, for it depends on public facts alone.
 
     >>> plans = [JointPlan.of(q, epsilon=1, priors=Uniform(0, 1)) for q in ([0.5], [0.25, 0.5, 0.75])]
     >>> mixture = any_number(*plans)
     >>> len(mixture.plans), mixture.most
-    (544, 3)
+    (678, 3)
     """
     table = prior_table(few.priors[:1], [0.5])
     low, high = joint_support(few.priors[:1])
-    first, last = (end if math.isfinite(end) else float(table[i]) for i, end in ((0, low), (-1, high)))
-    ends = [first, *table[1::2].tolist(), last]  # of 512 parts of equal mass
+    ends = [low, *table[1::2].tolist(), high]  # of 512 parts of equal mass
     members, weights = [few], [1.0]
     for parts in PARTS:
         half = (len(ends) - 1) // (2 * parts)
         own = [Uniform(a, b) for a, b in zip(ends[:: half], ends[2 * half :: half], strict=False) if a < b]
         members += [replace(few, priors=(prior,) * few.size) for prior in own]
         weights += [1.0 / len(own) for _ in own]
-    more = 3.0 * math.exp(NATS * (many.size - few.size))
+    more = (1.0 + len(PARTS)) * math.exp(NATS * (many.size - few.size))
     return JointMixture((*members, many), (*weights, more))
