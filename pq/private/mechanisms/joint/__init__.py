@@ -214,7 +214,7 @@ def levels_if_filled(request: Request, few: int) -> tuple[Fraction, ...]:
     >>> len(levels_if_filled(Request.of(tenths, epsilon=0.1, priors=Uniform(0, 1)), 4))
     9
     """
-    plain = request.joint_prior is None and len(set(request.priors)) == 1
+    plain = request.joint_prior is None and len(set(request.priors)) == 1 and knows_scale(request.priors)
     plain = plain and bool(np.all(np.isfinite(joint_support(request.priors))))  # else it is a guess, which may be wrong
     count, budget = len(request.distinct), usual_budget(request.budget, request.adjacency)
     signal = budget * usual_size(request.size_guess)

@@ -44,7 +44,7 @@ def any_number(few: JointPlan, many: JointPlan) -> JointMixture:
     members, weights = [few], [1.0]
     for parts in PARTS:
         half = (len(ends) - 1) // (2 * parts)
-        own = [Uniform(a, b) for a, b in zip(ends[:: half], ends[2 * half :: half], strict=False) if a < b]
+        own = [Uniform(a, b) for a, b in zip(ends[::half], ends[2 * half :: half], strict=False) if a < b]
         members += [replace(few, priors=(prior,) * few.size) for prior in own]
         weights += [1.0 / len(own) for _ in own]
     more = (1.0 + len(PARTS)) * math.exp(NATS * (many.size - few.size))
