@@ -251,7 +251,8 @@ def test_records_at_any_scale_and_in_lumps() -> None:
 
 
 def test_releases_are_alike_in_every_unit() -> None:
-    x, options = np.random.default_rng(1).normal(size=300), {"epsilon": 0.4, "rng": 3, "size_guess": 300}
+    x = np.random.default_rng(1).normal(size=300)
+    options: dict[str, Any] = {"epsilon": 0.4, "rng": 3, "size_guess": 300}
     one = pq.release(x, evenly(9), priors=Uniform(-10, 10), **options)
     other = pq.release(1000.0 * x, evenly(9), priors=Uniform(-10_000, 10_000), **options)
     assert one.mechanism == other.mechanism == "joint" and one.total == other.total
@@ -267,7 +268,7 @@ def test_a_release_has_its_density_whatever_the_number(width: float, drawn: int)
     release = pq.release(x, evenly(9), rng=0, **options)
     outcome = {"values": release.values, "total": release.total} | dict(release.outcome)
     assert len(outcome.get("drawn", release.values)) == drawn
-    assert math.isfinite(pq.log_density(x, outcome, evenly(9), **options))
+    assert release.total is not None and math.isfinite(pq.log_density(x, outcome, evenly(9), **options))
     assert abs(pq.privacy_loss(x, x[1:], outcome, evenly(9), **options)) <= 0.5 * (1 + 1e-12)
     for wrong in ({"total": release.total + 1}, {"drawn": [-1.0, 0.0, 1.0, 2.0]}, {"drawn": [0.0]}):
         assert pq.log_density(x, outcome | wrong, evenly(9), **options) == -math.inf

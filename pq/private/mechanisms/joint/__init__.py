@@ -2,7 +2,8 @@
 it is private.
 
 A few quantiles can be drawn jointly and the others read off a monotone curve through them, which is post-processing:
-where the budget is small that has much less error, on columns that are smooth.
+where the budget is small that has much less error, on columns that are smooth. Where nobody promises that they are, how
+many are drawn depends on the records and is an output as well: `pq.private.mechanisms.joint.scales`.
 """
 
 from __future__ import annotations
