@@ -84,7 +84,7 @@ class JointMixture:
     def groups(self) -> list[tuple[Ints, Array]]:
         """Members (g,) that have their quantiles in common, and the ends (g, 2) of each one's outputs."""
         each = [plan.quantiles for plan in self.plans]
-        ends = np.array([joint_support(dict.fromkeys(plan.priors)) for plan in self.plans])
+        ends = np.array([joint_support(list(dict.fromkeys(plan.priors))) for plan in self.plans])
         numbers = [np.array([i for i, own in enumerate(each) if own == one]) for one in dict.fromkeys(each)]
         return [(found, ends[found]) for found in numbers]
 
