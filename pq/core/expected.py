@@ -18,6 +18,8 @@ SPARE = {True: 5.0, False: 3.0}
 LARGEST = 1e15
 FEWEST_DRAWN, MOST_DRAWN = 3, 32  # below, extremes are out of sight; above, time grows and little is gained
 SMOOTH, ROUGH = 1.2, 0.75  # how far off a curve is between outputs, for the root of the records there, and for each
+FILLED_NATS = 5.0  # for each output, so that all are found if the records fill what the priors allow
+LEAST_LOOK_SIGNAL = 400.0  # budget times number of records from which a look is a small part of the budget
 LOOK_NATS, LEARNED_NATS = 90.0, 8.5  # budget of a look, for each record; to find an output after it
 MOST_LEARNED = 128  # outputs after a look
 FEWEST_CELLS, MOST_CELLS = 16.0, 128.0
@@ -73,6 +75,15 @@ def best_drawn(count: int, budget: float, size: float, smooth: bool, scale: bool
     found = [(gap, k) for k, gap in gaps.items() if is_found(k, signal, smooth or not scale)]
     gap, drawn = min(found, default=(math.inf, count))
     return drawn, gap
+
+
+def drawn_if_filled(signal: float) -> int:
+    """How many joint outputs are found if the records fill what the priors allow.
+
+    >>> drawn_if_filled(100.0)
+    9
+    """
+    return max(math.floor(signal / (2.0 * FILLED_NATS)) - 1, 1)
 
 
 def learned_drawn(levels: tuple[Fraction, ...], signal: float) -> tuple[Fraction, ...]:

@@ -186,8 +186,8 @@ def test_auto_has_the_law_of_what_it_chooses(facts: dict[str, Any]) -> None:
 
 
 def test_values_that_do_not_follow_from_what_was_drawn_are_impossible() -> None:
-    x, quantiles = np.random.default_rng(1).normal(size=60), evenly(9)
-    options: dict[str, Any] = {"epsilon": 0.5, "priors": PRIOR, "size_guess": 200}
+    x, quantiles = np.random.default_rng(1).normal(size=200), evenly(9)
+    options: dict[str, Any] = {"epsilon": 0.5, "priors": pq.Uniform(-1000, 1000), "size_guess": 200}
     drawn = pq.release(x, quantiles, rng=0, **options)
     outcome = {"values": drawn.values, "total": drawn.total} | dict(drawn.outcome)
     assert len(outcome["drawn"]) == 4 and math.isfinite(pq.log_density(x, outcome, quantiles, **options))

@@ -136,6 +136,7 @@ def searched(mechanism: str, m: int, pairs: int, **options: Any) -> AuditReport:
     ("mechanism", "m", "pairs", "least", "options"),
     [
         ("counted total", 2, 150, 1.2, {}),
+        ("counted total", 3, 80, 1.2, {"assume_smooth": True}),
         ("own totals", 1, 40, math.inf, {}),
         ("replaced at half", 1, 150, 1.5, {"adjacency": "replace"}),
         ("unpaid look", 1, 150, 1.2, {"size_guess": 100}),
@@ -194,7 +195,7 @@ def test_table_of_a_long_run() -> None:
     rows = list(csv.DictReader(lines[1:]))
     wanted = [setting for setting in laws() if setting["mechanism"] in OURS]
     assert tuple(rows[0]) == LAW_COLUMNS
-    assert [[row[name] for name in LAW_COLUMNS[:5]] for row in rows] == [list(map(str, s.values())) for s in wanted]
+    assert [[row[name] for name in LAW_COLUMNS[:6]] for row in rows] == [list(map(str, s.values())) for s in wanted]
     assert all(int(row["pairs"]) >= 192 and float(row["ratio"]) <= 1.0 + 1e-6 for row in rows)
     for kind in itertools.product(OURS, SIDES):
         assert max(float(row["ratio"]) for row in rows if (row["mechanism"], row["adjacency"]) == kind) > 0.9, kind

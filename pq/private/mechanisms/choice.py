@@ -10,6 +10,7 @@ import math
 
 from pq.core.expected import (
     FEWEST_CELLS,
+    LEAST_LOOK_SIGNAL,
     MOST_CELLS,
     MOST_DRAWN,
     best_drawn,
@@ -32,7 +33,6 @@ LEAST_CELLS_SIGNAL = 60.0  # budget times number of records from which a place f
 # Budget times numbers of records and of outputs up to which a joint release takes a few seconds even if most records
 # are tied: without a grid its time grows with them.
 MOST_TIED_WORK = 2e5
-LEAST_LOOK_SIGNAL = 400.0  # the same from which a look is a small part of the budget
 FEWEST_LUMPY, FEWEST_PLACED = 15, 4  # quantiles that a look pays for: under priors that know a scale, and others
 MANY_HELD = 12.0  # records of each value, times the budget, for each level of a tree
 AMONG_TIES = {"joint": 0.8, "margin": 0.25}  # share of the usual gap where most levels fall among tied records

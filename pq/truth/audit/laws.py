@@ -20,13 +20,17 @@ LAW_CHOICES = {
     "epsilon": (1, 12),  # where a total is latent, a loss comes near the larger one only
     "m": (1, 2),  # evenly spaced quantiles
 }
-LAW_COLUMNS = ("mechanism", *LAW_CHOICES, "pairs", "ratio", "prior", "seed")
+SMOOTH_JOINT = 3  # quantiles up to which a joint release of a smooth column has the best total, which else two have
+LAW_COLUMNS = ("mechanism", *LAW_CHOICES, "assume_smooth", "pairs", "ratio", "prior", "seed")
 
 
 def laws() -> Iterator[dict[str, Any]]:
-    """Each mechanism with each of the `LAW_CHOICES`, but for what a mechanism refuses."""
-    for name, *values in itertools.product(MECHANISMS, *LAW_CHOICES.values()):
-        setting = {"mechanism": name, **dict(zip(LAW_CHOICES, values, strict=True))}
+    """Each mechanism with each of the `LAW_CHOICES`, but for what a mechanism refuses, and joint ones of a smooth
+    column, without a grid, on which all ways to place three outputs are too many."""
+    each = [(*one, False) for one in itertools.product(MECHANISMS, *LAW_CHOICES.values())]
+    smooth = itertools.product(["joint"], LAW_CHOICES["adjacency"], [None], LAW_CHOICES["epsilon"])
+    for name, *values in [*each, *((*one, SMOOTH_JOINT, True) for one in smooth)]:
+        setting = {"mechanism": name, **dict(zip((*LAW_CHOICES, "assume_smooth"), values, strict=True))}
         try:
             mechanism_for(Request.of(**release_of(setting), priors=Uniform(-0.5, 7.5)))
         except ValueError:  # margins need a grid

@@ -2,7 +2,8 @@
 it is private.
 
 A few quantiles can be drawn jointly and the others read off a monotone curve through them, which is post-processing:
-where the budget is small that has much less error, on columns that are smooth.
+where the budget is small that has much less error, on columns that are smooth. Where nobody promises that they are, how
+many are drawn depends on the records and is an output as well: `pq.private.mechanisms.joint.scales`.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from pq.core.curves import joint_support
-from pq.core.expected import best_drawn, usual_budget, usual_size
+from pq.core.expected import LEAST_LOOK_SIGNAL, best_drawn, drawn_if_filled, usual_budget, usual_size
 from pq.core.interpolation import interpolate
 from pq.core.machine.engine import Engine
 from pq.core.priors import Prior
@@ -28,6 +29,7 @@ from pq.private.columns.part import PartOfColumn
 from pq.private.mechanisms.joint.law import draw_joint, on_multiples
 from pq.private.mechanisms.joint.mixture import JointMixture, draw_mixture, draw_mixture_fast, mixture_log_density
 from pq.private.mechanisms.joint.plan import JointPlan, priors_near, usual_total
+from pq.private.mechanisms.joint.scales import any_number
 from pq.private.mechanisms.joint.windows import check_windows
 from pq.private.mechanisms.protocol import LogParts, Mechanism, Outcome
 from pq.private.randomness import Source
@@ -35,6 +37,7 @@ from pq.private.randomness import Source
 CHAIN = Engine("pq.private.mechanisms.joint.machine", "walk_joint")
 NEAR, NEAR_EACH = 45.0, 18.0  # nats, and nats for each output, that a release rarely looks beyond
 FORMULA_SECONDS = 1e-2  # about what one output takes the formulas
+MOST_LOOKED = 16  # members of a mixture that are usually looked at, at most
 LEAST_BUDGET = Fraction(1, 2**200)  # below, rates and totals leave the floats
 MOST_SIZE = 1e9  # records that a guess counts for
 
@@ -57,14 +60,17 @@ class Joint(Mechanism, name="joint"):
         if request.joint_prior is not None:
             pairs = [one for one in zip(plans, request.joint_prior.weights, strict=True) if one[1] > 0.0]
             self.mixture = JointMixture(*zip(*pairs, strict=True))
+        elif len(many := levels_if_filled(request, len(self.levels))) > len(self.levels):
+            self.mixture = any_number(self.joint, self._plan(request.members[0], many))
 
-    def _plan(self, priors: Sequence[Prior]) -> JointPlan:
+    def _plan(self, priors: Sequence[Prior], levels: tuple[Fraction, ...] | None = None) -> JointPlan:
         """The plan under independent priors (m,) of the quantiles asked for."""
-        request, total = self.request, usual_total(len(self.levels), smooth=True)
+        levels = self.levels if levels is None else levels
+        request, total = self.request, usual_total(len(levels), smooth=True)
         return JointPlan.of(
-            self.levels,
+            levels,
             epsilon=request.budget,
-            priors=priors_near(self.levels, request.distinct, priors),
+            priors=priors_near(levels, request.distinct, priors),
             adjacency=request.adjacency,  # type: ignore[arg-type]
             total=total if request.assume_smooth else "drawn",  # ties make the best one slow
             grid=request.step,
@@ -103,19 +109,27 @@ class Joint(Mechanism, name="joint"):
 
     def _outcome(self, drawn: tuple[Array, float | None]) -> Outcome:
         outputs, total = drawn
-        kept = (("drawn", outputs.tolist()),) if self.levels != self.request.distinct else ()
-        return Outcome(read_off(self.joint, self.request, outputs), None if total is None else round(total), kept)
+        plan = self._of_size(len(outputs))
+        assert plan is not None
+        kept = (("drawn", outputs.tolist()),) if plan.quantiles != self.request.distinct else ()
+        return Outcome(read_off(plan, self.request, outputs), None if total is None else round(total), kept)
+
+    def _of_size(self, size: int) -> JointPlan | None:
+        """The plan of so many outputs; None if there is none."""
+        return JointMixture((self.joint,), (1.0,)).of_size(size) if self.mixture is None else self.mixture.of_size(size)
 
     def knots(self, drawn: Mapping[str, Any], values: Array) -> tuple[Array, Array]:
-        return drawn_knots(self.levels, drawn, values)
+        plan = self._of_size(len(drawn.get("drawn", values)))
+        return drawn_knots(self.levels if plan is None else plan.quantiles, drawn, values)
 
     def log_parts(self, column: Points, outcome: Outcome) -> LogParts:  # type: ignore[override]
         from pq.private.mechanisms.joint.density import joint_log_density
 
-        outputs = drawn_outputs(self.joint, self.request, outcome)
-        if outputs is None:
+        plan = self._of_size(len(dict(outcome.drawn).get("drawn", outcome.values)))
+        outputs = None if plan is None else drawn_outputs(plan, self.request, outcome)
+        if plan is None or outputs is None:
             return Fraction(0), -math.inf
-        total = None if outcome.total is None else grid_total(self.joint, outcome.total)
+        total = None if outcome.total is None else grid_total(plan, outcome.total)
         if self.mixture is not None:
             return Fraction(0), mixture_log_density(self.mixture, column.values, column.before, outputs, total)
         return Fraction(0), joint_log_density(self.joint, column.values, column.before, outputs, total)
@@ -123,7 +137,7 @@ class Joint(Mechanism, name="joint"):
 
 def mixture_sampler(trials: int, mixture: JointMixture) -> Callable[..., tuple[Array, float | None]]:
     """What draws from a mixture, as `sampler` chooses."""
-    seconds = FORMULA_SECONDS * trials * mixture.first.size * len(mixture.plans)
+    seconds = FORMULA_SECONDS * trials * mixture.first.size * min(len(mixture.plans), MOST_LOOKED)
     return draw_mixture_fast if CHAIN.ready(seconds) else draw_mixture
 
 
@@ -176,8 +190,35 @@ def drawn_levels(request: Request) -> tuple[Fraction, ...]:
     count, budget = len(request.distinct), usual_budget(request.budget, request.adjacency)
     size, scale = usual_size(request.size_guess), knows_scale(request.priors)
     few, _ = best_drawn(count, budget, size, request.assume_smooth, scale)
-    if few == count:
-        return request.distinct
-    ends = sorted({Fraction(0), *request.distinct, Fraction(1)})
+    return evenly_of(request.distinct, few)
+
+
+def evenly_of(levels: tuple[Fraction, ...], few: int) -> tuple[Fraction, ...]:
+    """So many levels, evenly spaced as far as those given are; themselves if they are so many.
+
+    >>> [str(level) for level in evenly_of(tuple(Fraction(i, 10) for i in range(1, 10)), 4)]
+    ['1/5', '2/5', '3/5', '4/5']
+    """
+    if few == len(levels):
+        return levels
+    ends = sorted({Fraction(0), *levels, Fraction(1)})
     places = [divmod(Fraction(i * (len(ends) - 1), few + 1), 1) for i in range(1, few + 1)]
     return tuple(ends[first] + part * (ends[min(first + 1, len(ends) - 1)] - ends[first]) for first, part in places)
+
+
+def levels_if_filled(request: Request, few: int) -> tuple[Fraction, ...]:
+    """The quantiles that are drawn if the records fill what one prior allows, of a column that may not be smooth; none
+    where this is not asked.
+
+    >>> from pq.core.priors import Uniform
+    >>> tenths = [i / 10 for i in range(1, 10)]
+    >>> len(levels_if_filled(Request.of(tenths, epsilon=0.1, priors=Uniform(0, 1)), 4))
+    9
+    """
+    plain = request.joint_prior is None and len(set(request.priors)) == 1 and knows_scale(request.priors)
+    plain = plain and bool(np.all(np.isfinite(joint_support(request.priors))))  # else it is a guess, which may be wrong
+    count, budget = len(request.distinct), usual_budget(request.budget, request.adjacency)
+    signal = budget * usual_size(request.size_guess)
+    if not plain or request.step is not None or request.assume_smooth or signal >= LEAST_LOOK_SIGNAL or few == count:
+        return ()
+    return evenly_of(request.distinct, min(count, drawn_if_filled(signal)))

@@ -16,8 +16,14 @@ no member's normaliser Z_l is ever known. (A member by w_l alone would have the 
 all tries the share w_l E_l, instead of w_l Z_l. The first never learns which member is right, the second has a law that
 nobody knows.)
 
+*Numbers of outputs.* Members may differ in their quantiles as well: their number is an output then. For each way to
+place so many outputs the score still moves by its sensitivity at most, whatever the others do, so the proof is as it
+was. A member of another number has no density at o.
+
 *Time.* Members are looked at from the one with the largest quick bound on. Of those whose bounds together can hardly
-matter nothing is weighed: all of such a member is rest (`shells.shells_of_all`), and drawn from all the same.
+matter nothing is weighed: all of such a member is rest (`shells.shells_of_all`), and drawn from all the same. Where all
+outputs of a member lie between two ends, records beyond these bound its score, which is much quicker (`log_within`). If
+one of these is drawn all the same, it is looked at, and goes on with the share of the bound that it really proposes.
 
 *Density.* log sum_l w_l exp(-rate S) h_l(o) less log sum_l w_l Z_l. On a grid likewise.
 """
@@ -31,21 +37,26 @@ from functools import cached_property
 
 import numpy as np
 
+from pq.core.curves import joint_support
 from pq.core.scores import log_sum
 from pq.private.columns.door import Array
 from pq.private.mechanisms.joint import density
 from pq.private.mechanisms.joint import law as joint
 from pq.private.mechanisms.joint.chain import ChainCells, Records, choose
 from pq.private.mechanisms.joint.plan import JointPlan
-from pq.private.mechanisms.joint.shells import shells_of_all
-from pq.private.mechanisms.joint.totals import NONE_SKIPPED
+from pq.private.mechanisms.joint.shells import log_totals, shells_of_all
+from pq.private.mechanisms.joint.totals import NONE_SKIPPED, Ints
+
+BOUND_NATS = 80.0  # within which totals are bounded one by one
+BOUND_SLACK = 3.0 * math.exp(-joint.MARGIN)  # of what a sampler weighs, and its bound on the rest
 
 
 @dataclass(frozen=True)
 class JointMixture:
     """What is known of a joint release under a mixture before any data are touched.
 
-    plans: (l,) of the members, which differ in priors only. weights: (l,) positive, of any sum.
+    plans: (l,) of the members, which differ in priors, and in quantiles if they differ in their number. weights: (l,)
+    positive, of any sum.
     """
 
     plans: tuple[JointPlan, ...]
@@ -60,6 +71,30 @@ class JointMixture:
         """One for all that members share."""
         return self.plans[0]
 
+    @cached_property
+    def most(self) -> int:
+        """The largest number of outputs."""
+        return max(plan.size for plan in self.plans)
+
+    def of_size(self, size: int) -> JointPlan | None:
+        """A plan of so many outputs."""
+        return next((plan for plan in self.plans if plan.size == size), None)
+
+    @cached_property
+    def groups(self) -> list[tuple[Ints, Array]]:
+        """Members (g,) that have their quantiles in common, and the ends (g, 2) of each one's outputs."""
+        each = [plan.quantiles for plan in self.plans]
+        ends = np.array([joint_support(list(dict.fromkeys(plan.priors))) for plan in self.plans])
+        numbers = [np.array([i for i, own in enumerate(each) if own == one]) for one in dict.fromkeys(each)]
+        return [(found, ends[found]) for found in numbers]
+
+
+@dataclass(frozen=True)
+class Unseen:
+    """Of a member nothing is known but a bound on what it proposes from."""
+
+    log_proposed: float
+
 
 def draw_mixture(
     mixture: JointMixture, values: Array, before: joint.Before | None, uniforms: joint.Uniforms
@@ -69,19 +104,64 @@ def draw_mixture(
     Guarantees epsilon-differential privacy of all that it returns, under the plans' adjacency.
     """
     with np.errstate(all="ignore"):
-        records, first = Records.of(mixture.first, values, before), mixture.first
-        parts = [unweighed(plan, records) for plan in mixture.plans]
+        records = Records.of(mixture.first, values, before)
+        parts = unlooked(mixture, records)
 
         def look(member: int) -> float:
-            parts[member] = joint.weigh(mixture.plans[member], records)
-            return parts[member].log_proposed
+            part = joint.weigh(mixture.plans[member], records)
+            parts[member] = part
+            return part.log_proposed
 
         log_proposed = log_proposals(mixture, parts, look)
         while True:
-            one = uniforms(uniforms_of_try(first))
-            outcome = propose_from(mixture, records, parts, choose(log_proposed, one[0]), one[1:])
+            one = uniforms(uniforms_of_try(mixture))
+            member, place = choose_within(log_proposed, one[0])
+            part = parts[member]
+            if isinstance(part, Unseen):
+                bound, log_proposed[member] = log_proposed[member], mixture.log_weights[member] + look(member)
+                if not place < math.exp(log_proposed[member] - bound):
+                    continue
+                part = parts[member]
+            assert isinstance(part, joint.Part)
+            outcome = propose_from(mixture.plans[member], records, part, one[1:])
             if outcome is not None:
-                return joint.released(first, *outcome)
+                return joint.released(mixture.first, *outcome)
+
+
+def choose_within(log_weights: Array, uniform: float) -> tuple[int, float]:
+    """As `choose`, and where in the share of what is chosen the uniform lies: again in [0, 1], and independent."""
+    index = choose(log_weights, uniform)
+    running = np.append(0.0, np.cumsum(np.exp(log_weights - np.max(log_weights))))
+    place = (uniform * running[-1] - running[index]) / (running[index + 1] - running[index])
+    return index, float(place)
+
+
+def unlooked(mixture: JointMixture, records: Records) -> list[joint.Part | Unseen]:
+    """What is known of members (l,) before any is looked at: bounds, from two ends or from shells."""
+    parts: list[joint.Part | Unseen] = [Unseen(math.inf)] * len(mixture.plans)
+    for members, ends in mixture.groups:
+        bounds = log_within(mixture.plans[members[0]], records, ends)
+        for member, bound, (low, high) in zip(members.tolist(), bounds.tolist(), ends.tolist(), strict=True):
+            if math.isinf(low) or math.isinf(high):
+                parts[member] = unweighed(mixture.plans[member], records)
+            else:
+                parts[member] = Unseen(bound + mixture.plans[member].log_most)
+    return parts
+
+
+def log_within(plan: JointPlan, records: Records, ends: Array) -> Array:
+    """Bounds (g,) on the log of what a sampler proposes from if all outputs are between ends (g, 2), less
+    that of the most mass which ordered outputs have.
+
+    With n_1 >= a and n_(k+1) >= b records, those beyond the ends, S(o, nu) >= e + |n - nu - e| for e = max(a - nu p_1,
+    0) + max(b - nu p_(k+1), 0). A sampler proposes from all that it weighs and up to e^-MARGIN of it.
+    """
+    n, far = records.n, BOUND_NATS / plan.rate
+    beyond = records.rank(np.searchsorted(records.values, ends, side="left")) * np.array([1.0, -1.0]) + [0.0, n]
+    totals = joint.totals_within(plan, n, far)
+    excess = np.maximum(beyond[:, :, None] - totals * plan.shares[[0, -1], None], 0.0).sum(axis=1)
+    near = -plan.rate * (excess + np.abs(n - totals - excess))
+    return np.logaddexp(np.logaddexp.reduce(near, axis=1), log_totals(plan, n, far)) + BOUND_SLACK
 
 
 def unweighed(plan: JointPlan, records: Records) -> joint.Part:
@@ -92,34 +172,32 @@ def unweighed(plan: JointPlan, records: Records) -> joint.Part:
     return joint.Part(nothing, none, nothing, cells, -math.inf, NONE_SKIPPED, shells_of_all(plan, records))
 
 
-def log_proposals(mixture: JointMixture, parts: list[joint.Part], look: Callable[[int], float]) -> Array:
+def log_proposals(mixture: JointMixture, parts: Sequence[joint.Part | Unseen], look: Callable[[int], float]) -> Array:
     """Logs (l,) of what members are drawn in proportion to.
 
-    parts: (l,) unweighed ones, whose bounds stand for members that need no look. look: gives what a member proposes
-    from, in nats, once it is looked at.
+    parts: (l,) unweighed ones, whose bounds stand for members that need no look: none that matter, for slow draws from
+    shells; all but the best, of those that are looked at when they are drawn. look: gives what a member proposes from,
+    in nats, once it is looked at.
     """
     out = mixture.log_weights + np.array([part.log_proposed for part in parts])
     best, enough = -math.inf, joint.MARGIN + math.log(len(parts))
     for member in np.argsort(-out, kind="stable").tolist():
-        if out[member] <= best - enough:
-            break  # so are all that follow
+        if out[member] <= best - (0.0 if isinstance(parts[member], Unseen) else enough):
+            continue
         out[member] = mixture.log_weights[member] + look(member)
         best = max(best, float(out[member]))
     return out
 
 
-def propose_from(
-    mixture: JointMixture, records: Records, parts: list[joint.Part], member: int, own: Array
-) -> tuple[Array, float] | None:
+def propose_from(plan: JointPlan, records: Records, part: joint.Part, own: Array) -> tuple[Array, float] | None:
     """Outputs and a total from a member, or None to begin anew."""
-    plan = mixture.plans[member]
-    outcome = joint.propose(plan, records, parts[member], own)
+    outcome = joint.propose(plan, records, part, own[: joint.HEAD + 3 * plan.size])
     return outcome if outcome is not None and joint.is_kept(plan, records, outcome[0], own[joint.KEEP_BEST]) else None
 
 
-def uniforms_of_try(plan: JointPlan) -> int:
-    """How many a try takes: one for the member, and what a draw from it takes."""
-    return 1 + joint.HEAD + 3 * plan.size
+def uniforms_of_try(mixture: JointMixture) -> int:
+    """How many a try takes: one for the member, and what a draw of the most outputs takes."""
+    return 1 + joint.HEAD + 3 * mixture.most
 
 
 def draw_mixture_fast(
@@ -143,30 +221,35 @@ def _walked(
     """Outputs and a total by machine code, None to leave it; the uniforms that were asked for are put into `blocks`."""
     from pq.private.mechanisms.joint import machine
 
-    k, width = mixture.first.size, uniforms_of_try(mixture.first)
-    parts = [unweighed(plan, records) for plan in mixture.plans]
+    width = uniforms_of_try(mixture)
+    parts = unlooked(mixture, records)
     looked: dict[int, Array] = {}
+    states: dict[int, tuple[int, int]] = {}  # what was last drawn, and from which block
 
-    def walk(member: int) -> int:
-        arguments = machine.arguments_of(mixture.plans[member], records)
-        looked[member] = np.empty(k + 3)
-        return machine.walk_joint(*arguments, blocks[-1][None, 1:], looked[member])
-
-    def look(member: int) -> float:
-        states[member] = walk(member)
+    def walk(member: int) -> float:
+        plan = mixture.plans[member]
+        looked[member] = np.empty(plan.size + 3)
+        own = blocks[-1][None, 1 : 1 + joint.HEAD + 3 * plan.size]
+        states[member] = machine.walk_joint(*machine.arguments_of(plan, records), own, looked[member]), len(blocks)
         return float(looked[member][-1])
 
     blocks.append(uniforms(width))
-    states: dict[int, int] = {}
-    log_proposed = log_proposals(mixture, parts, look)
+    log_proposed = log_proposals(mixture, parts, walk)
     while not np.any(np.isnan(log_proposed)):
-        member = choose(log_proposed, blocks[-1][0])
-        if member not in looked:
-            outcome = propose_from(mixture, records, parts, member, blocks[-1][1:])
+        member, place = choose_within(log_proposed, blocks[-1][0])
+        part, kept = parts[member], True
+        if member not in looked and isinstance(part, joint.Part):
+            outcome = propose_from(mixture.plans[member], records, part, blocks[-1][1:])
             if outcome is not None:
                 return outcome
-        else:
-            state = states.pop(member) if len(blocks) == 1 else walk(member)
+            kept = False
+        elif member not in looked:
+            bound, log_proposed[member] = log_proposed[member], mixture.log_weights[member] + walk(member)
+            kept = place < math.exp(log_proposed[member] - bound)
+        if kept:
+            if states[member][1] != len(blocks):
+                walk(member)
+            state, k = states[member][0], mixture.plans[member].size
             if state == machine.LEAVE:
                 return None
             if state > 0:
@@ -192,9 +275,19 @@ def mixture_log_density(
     with np.errstate(all="ignore"):
         records = Records.of(mixture.first, np.asarray(values, dtype=np.float64), before)
         o = np.asarray(outputs, dtype=np.float64)
-        weights = np.array([density.log_weight_of(plan, records, o, total) for plan in mixture.plans])
-        top = log_sum(mixture.log_weights + weights)
+        own = [density.log_weight_of(p, records, o, total) if p.size == len(o) else -math.inf for p in mixture.plans]
+        top = log_sum(mixture.log_weights + np.array(own))
         if not top > -math.inf:
             return -math.inf
-        normalisers = np.array([density.log_normaliser(plan, records) for plan in mixture.plans])
-        return top - log_sum(mixture.log_weights + normalisers)
+        return top - log_mixture_normaliser(mixture, records)
+
+
+def log_mixture_normaliser(mixture: JointMixture, records: Records) -> float:
+    """Log of the weight of all outputs, up to e^-DIGITS of it: members that can have no more are left out."""
+    bounds = mixture.log_weights + np.array([part.log_proposed for part in unlooked(mixture, records)])
+    terms, enough = [-math.inf], density.DIGITS + math.log(len(bounds))
+    for member in np.argsort(-bounds, kind="stable").tolist():
+        if bounds[member] <= max(terms) - enough:
+            break
+        terms.append(float(mixture.log_weights[member]) + density.log_normaliser(mixture.plans[member], records))
+    return log_sum(np.array(terms))
