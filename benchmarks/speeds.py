@@ -136,7 +136,7 @@ def all_rows(quick: bool, rounds: int) -> Iterator[Row]:
 def main(rounds: int, quick: bool, save: Path | None) -> None:
     """Time releases of all kinds."""
     click.echo(machine())
-    for engine in (selection.COUNT, selection.COLLECT, WALK):
+    for engine in (selection.COUNT, selection.COLLECT, selection.BETWEEN, WALK):
         engine.ready(1e9)
     rows: list[Row] = []
     for row in all_rows(quick, rounds):

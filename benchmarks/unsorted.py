@@ -2,7 +2,7 @@
 `python -m benchmarks.unsorted [--save FOLDER]`.
 
 Calls that are compared take turns in one process and the best of several rounds counts, so that ratios hold on a noisy
-machine. Columns are standard normal but for those that are named, which are odd or meant to mislead the sample by which
+machine. Columns are standard normal but for those that are named, which are odd or hard for the sample by which
 buckets are placed. Memory is the peak of what numpy and Python hold, the input included. Tables are kept in a file that
 is named after the machine's processor and its instruction sets.
 """
@@ -39,14 +39,17 @@ COLUMNS: dict[str, Callable[[np.random.Generator, int], Any]] = {
     "every scale": lambda rng, n: 10.0 ** rng.integers(-12, 13, n) * (1.0 + 1e-9 * rng.random(n)),
     "two far modes": lambda rng, n: rng.choice([-1e12, 1e12], n) + rng.normal(size=n),
     "missing": lambda rng, n: np.where(rng.random(n) < 0.3, np.nan, rng.normal(size=n)),
-    "all hidden": lambda rng, n: hidden(rng, n, selection.SAMPLE),
+    "heavy ties": lambda rng, n: np.where(rng.random(n) < 0.9, 1.0, rng.normal(size=n)),
+    "infinite": lambda rng, n: np.where(rng.random(n) < 0.2, np.inf, rng.normal(size=n)),
+    "sorted": lambda rng, n: np.sort(rng.normal(size=n)),
+    "few far": lambda rng, n: far_few(rng, n, selection.SAMPLE),
 }
 
 
-def hidden(rng: np.random.Generator, n: int, size: int) -> Any:
-    """Whatever the sample takes is far from all else."""
+def far_few(rng: np.random.Generator, n: int, size: int) -> Any:
+    """As many numbers as a sample has are far from all else."""
     x = rng.normal(size=n)
-    x[np.random.default_rng(selection.SEED).integers(0, n, size)] = 1e9 + np.arange(size)
+    x[rng.integers(0, n, size)] = 1e9 + np.arange(size)
     return x
 
 
@@ -69,7 +72,7 @@ def measure(name: str, n: int, m: int, rounds: int, mechanism: str) -> dict[str,
 def main(rounds: int, most: int, save: Path | None) -> None:
     """Time releases of unsorted columns beside np.sort, np.quantile, polars and DuckDB."""
     click.echo(machine())
-    for engine in (selection.COUNT, selection.COLLECT, WALK, CHAIN):
+    for engine in (selection.COUNT, selection.COLLECT, selection.BETWEEN, WALK, CHAIN):
         engine.ready(1e9)
     sizes = [n for n in SIZES if n <= most] or [most]
     cases = [("normal", n, m, way) for n in sizes for m in QUANTILES for way in ("auto", "tree", "cells")]

@@ -165,7 +165,7 @@ def distinct_priors(priors: Any, distinct: Sequence[Fraction], positions: Sequen
     """
     if isinstance(priors, Prior):
         return (priors,) * len(distinct)
-    if not isinstance(priors, Sequence) or not all(isinstance(prior, Prior) for prior in priors):
+    if not isinstance(priors, Sequence) or not all(issubclass(kind, Prior) for kind in set(map(type, priors))):
         raise TypeError(
             "priors must be a prior of pq (pq.from_scipy wraps a scipy.stats distribution), a sequence of them, or a "
             "JointPrior"

@@ -11,7 +11,8 @@ import numpy as np
 from pq.private.columns.door import Array
 
 NOTHING = np.empty(0)
-DROPPED_BITS, ONE = np.uint64(11), np.uint64(1)
+DROPPED_BITS, ONE = np.uint64(12), np.float64(1.0).view(np.uint64)
+BELOW_ONE = 1.0 - 2.0**-53
 
 
 class Source:
@@ -32,9 +33,11 @@ class Source:
         generator)."""
         if self._generator is not None:
             return np.asarray(self._generator.integers(1, 2**53, shape) * 2.0**-53)
-        bits = np.frombuffer(os.urandom(8 * math.prod(shape)), dtype=np.uint64)
-        odd = bits >> DROPPED_BITS | ONE  # the 2^52 middles between multiples of 2^-52
-        return np.asarray((odd * 2.0**-53).reshape(shape))
+        bits = np.frombuffer(os.urandom(8 * math.prod(shape)), dtype=np.uint64) >> DROPPED_BITS
+        bits |= ONE  # floats from one to two, multiples of 2^-52
+        uniforms = bits.view(np.float64)
+        uniforms -= BELOW_ONE  # exact: the 2^52 middles between those from zero to one
+        return uniforms.reshape(shape)
 
     def bytes(self, count: int) -> bytes:
         """Independent random bytes, for noise that is exact."""

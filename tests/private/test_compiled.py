@@ -104,7 +104,7 @@ def cases(count: int, seed: int) -> Any:
 def both(asked: Tree, column: Any, uniforms: Any) -> tuple[Any, Any, Any]:
     """Outputs of the compiled walk, which lanes it left, and outputs of the specification."""
     quick = asked.compiled(column, uniforms)
-    failed = np.isnan(quick[:, 0])
+    failed = np.isnan(quick).any(axis=1)
     assert np.isfinite(quick[~failed]).all()
     with np.errstate(all="ignore"):
         slow = np.array([asked.walked(column, one.tolist()) for one in uniforms])
@@ -317,6 +317,28 @@ def test_room_grows_with_what_is_weighed(grid: float | None) -> None:
     quick, failed, slow = both(asked, column, rng.random((4, 3, 2)))
     assert not failed.any()
     np.testing.assert_allclose(quick, slow, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("grid", [None, 0.25])
+def test_a_node_that_is_left_leaves_the_others_as_they_are(grid: float | None) -> None:
+    """A leaf's prior has no mass where the records are, or that of a node further up, and in some places the floats
+    have the law: these nodes alone, and those below, come from the formulas."""
+    rng, far = np.random.default_rng(3), pq.Uniform(50.0, 60.0)
+    x = np.sort(np.concatenate([rng.normal(size=300), 1.5 + 2.0**-52 * rng.integers(0, 9, 60)]))
+    for place, below in ((0, [0]), (8, [8]), (1, [0, 1, 2])):
+        priors: list[Prior] = [pq.Cauchy(0, 3)] * 31
+        priors[place] = far
+        asked = tree(even_quantiles(31), priors, epsilon=300.0, grid=grid)
+        column, uniforms = asked.column(x, None), rng.random((20, 31, 2))
+        quick, _, slow = both(asked, column, uniforms)
+        left = np.isnan(quick)
+        assert left[:, below].all() and not left[:, [7, 15, 23]].any()
+        assert same(quick[~left], slow[~left], column)
+        full = [asked.walked(column, one.tolist(), kept.tolist()) for one, kept in zip(uniforms, quick, strict=True)]
+        assert same(np.array(full), slow, column) and np.array_equal(np.array(full)[~left], quick[~left])
+        for node in asked.plan.nodes:
+            for child in filter(None, node.children):
+                assert left[:, child.indices[0]][left[:, node.indices[0]]].all()
 
 
 def test_outputs_of_a_node_are_sorted_however_many() -> None:

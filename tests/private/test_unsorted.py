@@ -1,4 +1,5 @@
-"""Unsorted columns give what sorted ones give to the same uniforms, whatever is in them and wherever buckets lie."""
+"""Unsorted columns give what sorted ones give to the same uniforms, whatever is in them and wherever buckets lie.
+`PQ_COLUMNS` sets how many columns are tried, of all kinds together."""
 
 from __future__ import annotations
 
@@ -20,7 +21,7 @@ from pq.private.columns.part import PartOfColumn, Unknown
 from pq.private.columns.selection import Pieces, parts_of
 
 Floats = npt.NDArray[np.float64]
-LONG = os.environ.get("PQ_LONG") == "1"
+TRIED = int(os.environ.get("PQ_COLUMNS", "100000" if os.environ.get("PQ_LONG") == "1" else "300"))
 MECHANISMS = {
     "tree": {"mechanism": "tree"},
     "edge": {"adaptation": "edge"},
@@ -39,7 +40,7 @@ def clustered(rng: np.random.Generator, n: int) -> Floats:
 
 
 def hidden_from_the_sample(rng: np.random.Generator, n: int) -> Floats:
-    """Everything that the sample takes is one number, and all else lies elsewhere."""
+    """Everything that the sample takes is one number, and all else lies elsewhere, where samples can be foreseen."""
     x = rng.normal(size=n)
     x[np.random.default_rng(selection.SEED).integers(0, n, selection.SAMPLE)] = 1e9
     return x
@@ -67,8 +68,14 @@ COLUMNS: dict[str, Callable[[np.random.Generator, int], Floats]] = {
 @pytest.fixture(autouse=True, scope="module")
 def machine() -> None:
     """Parts are looked up by machine code alone."""
-    for kernel in (selection.COUNT, selection.COLLECT):
+    for kernel in (selection.COUNT, selection.COLLECT, selection.BETWEEN):
         assert kernel.ready(1e9)
+
+
+@pytest.fixture(autouse=True)
+def foreseen(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Samples are taken in the same places every time, so that a column can mislead them."""
+    monkeypatch.setattr(selection, "SEED", 0x5EED)
 
 
 @pytest.fixture
@@ -93,17 +100,18 @@ def same(x: Any, column: Any, quantiles: Any, **options: Any) -> bool:
 def test_unsorted_columns_give_what_sorted_ones_give(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Few buckets and a small sample, so that parts are small beside the column and often do not do."""
     monkeypatch.setattr(selection, "FEWEST", 64)
-    for number in range(2000 if LONG else 3):
+    for number in range(-(-TRIED // len(COLUMNS))):
         rng = np.random.default_rng([number, *name.encode()])
         monkeypatch.setattr(selection, "BUCKETS", int(2 ** rng.integers(4, 13)))
         monkeypatch.setattr(selection, "SAMPLE", int(2 ** rng.integers(4, 10)))
-        n = int(rng.integers(3000, 9000))
-        x = COLUMNS[name](rng, n)
-        column, m = pq.SortedColumn(x), int(rng.integers(1, 10))
-        quantiles = np.sort(rng.random(m)).tolist()
-        for options in MECHANISMS.values():
-            prior, epsilon = PRIORS[int(rng.integers(len(PRIORS)))], float(rng.choice([2.0, 20.0]))
-            assert same(x, column, quantiles, priors=prior, epsilon=epsilon, rng=int(rng.integers(2**31)), **options)
+        monkeypatch.setattr(selection, "SAMPLED", float(rng.choice([0.1, 1.0, 4.0])))
+        monkeypatch.setattr(selection, "BETWEEN_SHARE", float(rng.choice([0.0, 0.5, 3.0])))
+        x = COLUMNS[name](rng, int(10.0 ** rng.uniform(2.0, 3.9)))
+        quantiles = np.sort(rng.random(int(rng.integers(1, 10)))).tolist()
+        prior, epsilon = PRIORS[int(rng.integers(len(PRIORS)))], float(rng.choice([2.0, 20.0]))
+        options = list(MECHANISMS.values())[number % len(MECHANISMS)]
+        options = {"priors": prior, "epsilon": epsilon, "rng": int(rng.integers(2**31)), **options}
+        assert same(x, pq.SortedColumn(x), quantiles, **options), (name, number)
 
 
 @pytest.mark.parametrize("name", MECHANISMS)
@@ -135,11 +143,13 @@ def exact_part(records: Floats, quantiles: Floats, reach: float) -> PartOfColumn
 
 
 @pytest.mark.parametrize("name", COLUMNS)
-def test_a_part_is_the_column_but_for_its_gaps(name: str) -> None:
+@pytest.mark.parametrize("levels", [[0.001, 0.3, 0.5], [0.5, 0.505], [0.0001], [1.0]])
+def test_a_part_is_the_column_but_for_its_gaps(name: str, levels: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of levels far from each other, in two passes, and near each other, in one."""
+    monkeypatch.setattr(selection, "SAMPLED", 0.4)
     x = COLUMNS[name](np.random.default_rng(2), 40_000)
     known = np.clip(np.sort(x[~np.isnan(x)]), -np.finfo(float).max, np.finfo(float).max)
-    levels = np.array([0.001, 0.3, 0.5])
-    part = exact_part(x, levels, 50.0)
+    part = exact_part(x, np.array(levels), 50.0)
     if part is None:  # the sample is of one number
         assert name in ("one value", "hidden")
         return

@@ -112,8 +112,8 @@ def tree(quantiles: Any, **options: Any) -> Tree:
 def draw(asked: Tree, x: Any, uniforms: Any) -> Any:
     """By machine code, and by the formulas where it leaves a draw to them: floats far from zero are coarse."""
     outputs, column = asked.compiled(asked.column(*records_of(x)), uniforms), asked.column(*records_of(x))
-    for lane in np.flatnonzero(np.isnan(outputs[:, 0])):
-        outputs[lane] = asked.walked(column, uniforms[lane].tolist())
+    for lane in np.flatnonzero(np.isnan(outputs).any(axis=1)):
+        outputs[lane] = asked.walked(column, uniforms[lane].tolist(), outputs[lane].tolist())
     return outputs
 
 

@@ -172,16 +172,16 @@ def add_cells_above(loc: float, scale: float, weight: float, least: float, edges
     for i in range(out.size):  # without a branch, so that several cells go through the processor at once
         a, b = edges[i] if edges[i] > least else least, edges[i + 1] if edges[i + 1] > least else least
         x, y, width = (a - loc) * unit, (b - loc) * unit, (b - a) * unit
-        t = width / (1.0 + x * y)
-        near = 0.0 <= t < 0.05
+        side = 1.0 + x * y
+        near = width < 0.05 * side  # not by the quotient: it takes longer, and the next loop asks again
         others += not near
-        out[i] += weight * _small_arctan(t) if near else 0.0
+        out[i] += weight * _small_arctan(width / side) if near else 0.0
     if others == 0:
         return
     for i in range(out.size):
         a, b = edges[i] if edges[i] > least else least, edges[i + 1] if edges[i + 1] > least else least
         x, y, width = (a - loc) * unit, (b - loc) * unit, (b - a) * unit
-        if not 0.0 <= width / (1.0 + x * y) < 0.05 and width > 0.0:
+        if not width < 0.05 * (1.0 + x * y) and width > 0.0:
             out[i] += weight * seen_angle(x, y, width)
 
 

@@ -3,11 +3,13 @@
 The first pass counts records in buckets, the second collects the buckets in which the ranks are, and those alone are
 sorted. A sample says where buckets should lie: badly placed ones cost time and nothing else. Numbers that are more than
 once in the sample are counted in their buckets and not collected. Where too many records would be collected all the
-same, the column is sorted.
+same, the column is sorted. Ranks that are near each other need one pass alone: a larger sample has two numbers between
+which they are, all but surely, and a count of what lies below and above tells whether they are.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -23,15 +25,20 @@ from pq.private.columns.part import PartOfColumn, Unknown
 Ints = npt.NDArray[np.int64]
 COUNT = Engine("pq.private.fast.buckets", "count_buckets")
 COLLECT = Engine("pq.private.fast.buckets", "collect_buckets")
+BETWEEN = Engine("pq.private.fast.buckets", "collect_between")
 FEWEST = 1 << 15  # records of which a part is looked for: fewer are sorted sooner
 BUCKETS, SAMPLE = 1 << 13, 1 << 11
 TRIMMED = 16  # numbers of the sample at either end that lie in the outermost buckets
 COLLECTED = 1.0 / 10.0  # share of the records that is collected at most
 MORE = 8.0  # times as many ranks, where those looked up do not do
+MOST_SAMPLED, SAMPLED = 1 << 15, 1.0 / 128.0  # numbers, and share of the records, of the sample for one pass
+BETWEEN_SHARE = 1.0 / 20.0  # of the records that one pass is to collect at most
+OFF = 3.5  # standard deviations that a sample is off at most, all but surely
+BLOCK = 1 << 10  # as in `pq.private.fast.buckets`
 CHUNK = 1 << 15  # records that are made floats at a time
 SPLIT = 1 << 9  # as in `pq.private.fast.buckets`
 CROWDED = 12  # numbers of the sample from which a bucket is split
-SEED = 0x5EED  # where the sample is taken: time alone depends on it
+SEED: int | None = None  # of where samples are taken: anew for each, so that no column is made to mislead them
 
 
 @dataclass(frozen=True)
@@ -71,19 +78,62 @@ def parts_of(records: Pieces, quantiles: Array, reach: float) -> Iterator[PartOf
     Records that are no numbers do not count; infinite ones count as the largest numbers.
     """
     n = len(records)
-    if n < FEWEST or not COUNT.ready(0.0) or not COLLECT.ready(0.0):
+    if n < FEWEST or not all(engine.ready(0.0) for engine in (COUNT, COLLECT, BETWEEN)):
         return
-    sample = records.sample(SAMPLE)
-    buckets = _best_buckets(sample)
-    if buckets is None:
-        return
-    column = _Counted(records, sample, buckets, buckets.counts(records))
-    while 2.0 * reach < n:
+    near = _between(records, quantiles, reach)
+    if near is not None:
+        yield near
+        reach *= MORE
+    column = _counted(records)
+    while column is not None and 2.0 * reach < n:
         part = column.part(quantiles, reach)
         if part is None:
             return
         yield part
         reach *= MORE
+
+
+def _between(records: Pieces, quantiles: Array, reach: float) -> PartOfColumn | None:
+    """What lies around quantiles, between two numbers of a sample; None if these would be far from each other, or the
+    sample misleads."""
+    n, size = len(records), min(MOST_SAMPLED, int(len(records) * SAMPLED))
+    one, other = float(quantiles.min()), float(quantiles.max())
+    slack = (0.5 * OFF * math.sqrt(size) + 2.0) / max(size, 1) + reach / n
+    if other - one + 2.0 * slack > BETWEEN_SHARE:
+        return None
+    sample = records.sample(size)
+    first, last = math.floor((one - slack) * len(sample)), math.ceil((other + slack) * len(sample))
+    low = sample.item(first) if first >= 0 else -math.inf
+    high = sample.item(last) if last < len(sample) else math.inf
+    counts, end = np.zeros(2, dtype=np.int64), 0
+    out = np.empty(int(2.0 * (other - one + 2.0 * slack) * n) + BLOCK)
+    for piece in records:
+        found = BETWEEN(piece, low, high, counts, out[end:])
+        if found < 0:
+            return None
+        end += found
+    below, above = counts.tolist()
+    ranks = one * (below + end + above) - reach - 1.0, other * (below + end + above) + reach + 1.0
+    if end == 0 or (below > 0 and ranks[0] <= below) or (above > 0 and ranks[1] >= below + end):
+        return None
+    nothing = np.full(1, math.nan), np.zeros(1, dtype=np.int64)
+    part = _joined(out[: end + 1], *nothing, np.array([below, end, above]), np.ones(1, dtype=np.int64))
+    return replace(part, count=lambda ends: _up_to(records, ends))
+
+
+def _up_to(records: Pieces, ends: Array) -> Ints:
+    """Records at or below each of some distinct numbers in increasing order."""
+    column = _counted(records)
+    if column is None:
+        raise Unknown(everything=True)
+    return column.up_to(ends)
+
+
+def _counted(records: Pieces) -> _Counted | None:
+    """Records counted in buckets; None if a sample finds no place for these."""
+    sample = records.sample(SAMPLE)
+    buckets = _best_buckets(sample)
+    return None if buckets is None else _Counted(records, sample, buckets, buckets.counts(records))
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,5 @@
-"""Records counted in buckets, and those of some buckets taken out, compiled: one pass each (Section 3.1).
+"""Records counted in buckets, and those of some buckets, or between two numbers, taken out, compiled: one pass each
+(Section 3.1).
 
 A bucket is found by a linear function of the number, or of its bits; buckets in which a sample is crowded are split by
 a second one. Buckets are numbered in the order of the numbers in them, for each step is a monotone function, rounding
@@ -23,13 +24,23 @@ _RULE = float64, float64, boolean, _READ, _READ, _WHOLE
 
 @compiled
 def _find(
-    x: Any, keys: Any, low: float, scale: float, by_bits: bool, starts: Any, units: Any, firsts: Any, out: Any
-) -> None:
-    """Put the parts of buckets (n,) in which some records are into `out`, the first for what is no number.
+    x: Any, keys: Any, low: float, scale: float, by_bits: bool, starts: Any, units: Any, firsts: Any, parts: int,
+    out: Any,
+) -> None:  # fmt: skip
+    """Put the parts of buckets (n,) in which some records are into `out`, the first for what is no number. parts: how
+    many there are.
 
     Without a branch that depends on a record, which would take longer than all else.
     """
     top, last = units.size - 1.0, SPLIT - 1.0
+    if parts == units.size:  # none is split
+        for i in range(x.size):
+            v, key = x[i], keys[i]
+            t = float(key ^ ((key >> 63) & ALL_BUT_SIGN)) if by_bits and v == v else v
+            t = (t - low) * scale
+            t = t if t > 0.0 else 0.0
+            out[i] = int(t if t < top else top)
+        return
     for i in range(x.size):
         v, key = x[i], keys[i]
         t = float(key ^ ((key >> 63) & ALL_BUT_SIGN)) if by_bits and v == v else v
@@ -56,7 +67,7 @@ def count_buckets(sources: int) -> Any:
         places, missing = np.empty(BLOCK, dtype=np.int64), 0
         for start in range(0, x.size, BLOCK):
             block = x[start : start + BLOCK]
-            _find(block, keys[start : start + BLOCK], low, scale, by_bits, starts, units, firsts, places)
+            _find(block, keys[start : start + BLOCK], low, scale, by_bits, starts, units, firsts, counts.size, places)
             for i in range(block.size):
                 missing += block[i] != block[i]
                 counts[places[i]] += 1
@@ -81,7 +92,7 @@ def collect_buckets(sources: int) -> Any:
         places, end = np.empty(BLOCK, dtype=np.int64), 0
         for start in range(0, x.size, BLOCK):
             block = x[start : start + BLOCK]
-            _find(block, keys[start : start + BLOCK], low, scale, by_bits, starts, units, firsts, places)
+            _find(block, keys[start : start + BLOCK], low, scale, by_bits, starts, units, firsts, marks.size, places)
             for i in range(block.size):
                 mark = marks[places[i]]
                 if mark >= 0:
@@ -93,5 +104,28 @@ def collect_buckets(sources: int) -> Any:
                         out[end] = block[i]
                         end += 1
         return end
+
+    return run
+
+
+@kept(int64(_READ, float64, float64, int64[::1], float64[::1]))
+def collect_between(sources: int) -> Any:
+    def run(x: Any, low: float, high: float, counts: Any, out: Any) -> int:
+        """Put the records from `low` to `high` into `out`, which has room for `BLOCK` more; returns how many they are,
+        -1 if there is no room. counts: (2,) those below and above are added to it; what is no number is in neither."""
+        sources  # noqa: B018 (see pq.core.machine.keep)
+        end = np.uint64(0)  # a place that cannot be negative is one that needs no look
+        for start in range(0, x.size, BLOCK):
+            block, below, above = x[start : start + BLOCK], 0, 0
+            if end + np.uint64(BLOCK) > np.uint64(out.size):
+                return -1
+            for v in block:  # without a branch that depends on a record
+                below += v < low
+                above += v > high
+                out[end] = v
+                end += np.uint64((v >= low) & (v <= high))
+            counts[0] += below
+            counts[1] += above
+        return np.int64(end)  # type: ignore[return-value]
 
     return run

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from pq.core.machine.keep import compiled, uncounted
+from pq.core.machine.keep import compiled, inlined, uncounted
 
 LATTICE_END = 2.0**51  # as in pq.private.columns.cells
 
@@ -35,7 +35,7 @@ def first_not_below(x: Any, first: int, last: int, value: float) -> int:
     return first
 
 
-@uncounted
+@inlined
 def exact_target(fraction: Any, n: int, floored: bool) -> tuple[int, float]:
     """`q n` for a fraction q <= 1 of `pq.core.plan.PlanArrays` as a whole number and a part: exact integers modulo
     2^64, but for a remainder, which is no more than a part."""
@@ -69,12 +69,12 @@ def exact_target(fraction: Any, n: int, floored: bool) -> tuple[int, float]:
 # cell 2 j is the run of multiples below value j, and cell 2 j + 1 is value j.
 
 
-@uncounted
+@inlined
 def last_cell(view: Any) -> int:
     return 2 * view[3] if view[10] > 0.0 else view[3]
 
 
-@uncounted
+@inlined
 def rank_before(view: Any, j: int) -> int:
     """Records of the node below its value j, in parts; for j = d all of them."""
     before, first, d, base, n = view[1], view[2], view[3], view[4], view[5]
@@ -85,7 +85,7 @@ def rank_before(view: Any, j: int) -> int:
     return n if j == d else before[first + j] - base
 
 
-@uncounted
+@inlined
 def cell_distance(view: Any, cell: int, target: tuple[int, float]) -> float:
     """Of the target from the ranks that a cell stands for."""
     j = cell // 2 if view[10] > 0.0 else cell
@@ -96,7 +96,7 @@ def cell_distance(view: Any, cell: int, target: tuple[int, float]) -> float:
     return float(target[0] - high) + target[1] if high <= target[0] else 0.0
 
 
-@uncounted
+@inlined
 def cell_edge(view: Any, k: int) -> float:
     """Lower edge of cell k in the units of the data; upper edge of the last one for the number after it."""
     x, first, low, high, up, down = view[0], view[2], view[6], view[7], view[10], view[11]
@@ -113,7 +113,7 @@ def cell_edge(view: Any, k: int) -> float:
     return min(max(unit * up / down, low), high)
 
 
-@uncounted
+@inlined
 def cell_at(view: Any, rank: float) -> int:
     """The last cell of rank at most `rank`, with all ranks it stands for or fewer; the first if there is none."""
     if rank <= 0.0:
@@ -167,7 +167,7 @@ def cells_of(
     return (x, before, first, last - first, base, n, a, b, first < start, last > stop, up, down, gaps)
 
 
-@uncounted
+@inlined
 def has_gap(view: Any, first: int, last: int) -> bool:
     """Whether some of the cells first..last, of real outputs, are not known."""
     gaps, one, other = view[12], 0, view[12].size

@@ -53,6 +53,34 @@ def run(
 ) -> FloatArray:
     """Outputs (lanes, m) of the distinct quantiles; a lane beyond the range of the compiled formulas is NaN throughout.
 
+    The arguments are those of `fill`.
+    """
+    out = np.empty(uniforms.shape[:2])
+    if fill(
+        out, plan, floored, edge, columns, sizes, parts, counts, uniforms, before, gaps, lattice, rates
+    ):  # fmt: skip
+        out[np.isnan(out).any(axis=1)] = np.nan
+    return out
+
+
+def fill(
+    out: FloatArray,
+    plan: PlanArrays,
+    floored: bool,
+    edge: bool,
+    columns: FloatArray,
+    sizes: IntArray,
+    parts: FloatArray,
+    counts: IntArray,
+    uniforms: FloatArray,
+    before: IntArray | None = None,
+    gaps: IntArray = NO_COUNTS,
+    lattice: FloatArray = REAL,
+    rates: FloatArray | None = None,
+) -> int:
+    """Put the outputs of the distinct quantiles into `out` (lanes, m), NaN at nodes that are beyond the range of the
+    compiled formulas, and below them; returns how many these are.
+
     floored: whether targets are; edge: whether priors are adapted to edges.
     columns: (c, n) sorted records padded at the end, sizes: (c,) how many count, before: see
     `pq.private.columns.cells.Points`, gaps: see `pq.private.columns.part`. lattice: (3,) see
@@ -60,11 +88,9 @@ def run(
     (p, m or 1) from `pq.private.fast.encode`. uniforms: (lanes, m, 2) strictly inside (0, 1). rates: (r, m) in the
     place of the plan's. A lane takes column, priors and rates in turn, by its number modulo c, p, and r.
     """
-    lanes, m = uniforms.shape[:2]
-    if parts.shape[:2] != counts.shape or parts.shape[1] not in (1, m) or len(sizes) != len(columns):
+    if parts.shape[:2] != counts.shape or parts.shape[1] not in (1, out.shape[1]) or len(sizes) != len(columns):
         raise ValueError("parts and counts, columns and sizes must agree")  # the compiled code does not look
-    out = np.empty((lanes, m))
-    WALK(
+    left: int = WALK(
         _plain(columns),
         sizes,
         NO_COUNTS if before is None else before,
@@ -81,4 +107,4 @@ def run(
         _plain(uniforms),
         out,
     )
-    return out
+    return left

@@ -21,7 +21,6 @@ from pq.core.machine.keep import compiled, given, kept, uncounted
 from pq.private.fast.cells import (
     LATTICE_END,
     cell_at,
-    cell_distance,
     cell_edge,
     cells_of,
     exact_target,
@@ -29,93 +28,17 @@ from pq.private.fast.cells import (
     last_cell,
     passed_share,
 )
-from pq.private.fast.choose import largest, picked, sort_values
-from pq.private.fast.laws import LARGEST, add_cell_masses, log_mass, mass, point_with
+from pq.private.fast.choose import picked, sort_values
+from pq.private.fast.laws import LARGEST, log_mass, mass, point_with
+from pq.private.fast.weights import log_weights, running_weights, weight_outside
 
-REACH = 9.0  # nats: weights beyond are less than e^-9 of the largest, before the prior has its say
+REACH = 7.5  # nats: weights beyond are less than e^-7 of the largest, before the prior has its say
 LEAST_LOG_MASS = -5e5  # as in pq.private.mechanisms.independent
+TOGETHER = 8  # cells that go through the processor at once
 TINY = 1e-250  # total weights below are done again with logarithms
-ROUNDING = 1.0 + 1e-9  # a bound stays one whatever the last digits of the masses are
+NEGLIGIBLE = 1e-12  # of the weight that is known: a score below it bounds all beyond, and rarely leaves a choice open
 ROOM = 1 << 10  # cells that there is room for at first
 MOST_NATS = 1e6  # of the largest weight below one: further off, logarithms lose digits, and the formulas do better
-
-
-@uncounted
-def _outside(
-    view: Any,
-    parts: Any,
-    target: tuple[int, float],
-    rate: float,
-    first: int,
-    last: int,
-    side: int,
-    floor: float,
-    logs: bool,
-) -> float:
-    """Upper bound on the (log) weight of the cells below `first` (side -1) or above `last` (side 1), by blocks."""
-    end = last_cell(view)
-    total = -math.inf if logs else 0.0
-    width = max(last - first + 1, 1)
-    while (side < 0 and first > 0) or (side > 0 and last < end):
-        if side < 0:  # a cell that is not known has records of the rank after it
-            nearest, one = first - (not has_gap(view, first - 1, first - 1)), max(first - width, 0)
-            a, b = cell_edge(view, one), cell_edge(view, first)
-            first = one
-        else:
-            nearest, one = last + 1, min(last + width, end)
-            a, b = cell_edge(view, last + 1), cell_edge(view, one + 1)
-            last = one
-        score = -rate * cell_distance(view, nearest, target)
-        if logs:
-            bound = score + log_mass(parts, a, b) + 1e-9
-            if math.isnan(bound):
-                return math.nan
-            if bound > -math.inf:
-                top = max(bound, total)
-                total = top + math.log(math.exp(bound - top) + math.exp(total - top))
-        else:
-            score = math.exp(score)
-            if score < floor:  # the prior's mass is at most one
-                return (total + score) * ROUNDING
-            total += score * mass(parts, a, b) * ROUNDING
-        width *= 2
-    return total
-
-
-@uncounted
-def _weigh(
-    view: Any, parts: Any, target: tuple[int, float], rate: float, first: int, last: int, logs: bool, edges: Any,
-    out: Any,
-) -> None:  # fmt: skip
-    """Put the weights of the cells first..last, or their logarithms, into `out`, and their edges into `edges`."""
-    count = last - first + 1
-    plain = view[1].size == 0
-    if plain:
-        edges[0], edges[count] = cell_edge(view, first), cell_edge(view, last + 1)
-        for k in range(1, count):
-            edges[k] = view[0][view[2] + first + k - 1]
-    else:
-        for k in range(count + 1):
-            edges[k] = cell_edge(view, first + k)
-    if logs:
-        for k in range(count):
-            out[k] = log_mass(parts, edges[k], edges[k + 1]) - rate * cell_distance(view, first + k, target)
-        return
-    add_cell_masses(parts, edges, out)
-    if not plain:
-        for k in range(count):
-            if out[k] > 0.0:
-                out[k] *= math.exp(-rate * cell_distance(view, first + k, target))
-        return
-    ratio, middle = math.exp(-rate), min(max(target[0] + 1 - first, 0), count)
-    score = math.exp(-rate * cell_distance(view, first + middle, target))
-    for k in range(middle, count):
-        out[k] *= score
-        score *= ratio
-    score = math.exp(-rate * cell_distance(view, first + middle - 1, target))
-    for k in range(middle - 1, -1, -1):
-        out[k] *= score
-        score *= ratio
 
 
 @uncounted
@@ -126,21 +49,21 @@ def _cell(view: Any, parts: Any, target: tuple[int, float], rate: float, uniform
     logs = False
     while True:
         first, last = cell_at(view, middle - reach), min(end, cell_at(view, middle + 1.0 + reach) + 1)
+        last = min(end, last + (first - last - 1) % TOGETHER)
         if has_gap(view, first, last):
             return -2
         count = last - first + 1
         if count >= room[0].size:
             room[3][0] = count
             return -2
-        weights = room[1][:count]
-        _weigh(view, parts, target, rate, first, last, logs, room[0][: count + 1], weights)
-        top = largest(weights)
-        if not logs and not top > TINY:
-            logs = True
-            continue
-        floor = 0.0 if logs else 1e-19 * top
-        below = _outside(view, parts, target, rate, first, last, -1, floor, logs)
-        above = _outside(view, parts, target, rate, first, last, 1, floor, logs)
+        edges, running, total, top = room[0][: count + 1], room[1][:count], 0.0, 0.0
+        if not logs:
+            total = running_weights(view, parts, target, rate, first, edges, running)
+            logs = not total > TINY
+        if logs:
+            total, top = 0.0, log_weights(view, parts, target, rate, first, running)
+        below = weight_outside(view, parts, target, rate, first, last, -1, NEGLIGIBLE * total, logs)
+        above = weight_outside(view, parts, target, rate, first, last, 1, NEGLIGIBLE * total, logs)
         if logs:
             if math.isnan(top + below + above):  # beyond the formulas
                 return -2
@@ -150,9 +73,10 @@ def _cell(view: Any, parts: Any, target: tuple[int, float], rate: float, uniform
             if not -MOST_NATS < top < math.inf:
                 return -2
             for k in range(count):
-                weights[k] = math.exp(weights[k] - top)
+                total += math.exp(running[k] - top)
+                running[k] = total
             below, above = math.exp(below - top), math.exp(above - top)
-        index = picked(weights, below, above, uniform)
+        index = picked(running, below, above, uniform)
         if index >= 0:
             return first + index
         if index == -2 or (first == 0 and last == end):
@@ -237,14 +161,15 @@ def _walk_tree(
     x: Any, before: Any, gaps: Any, nodes: Any, members: Any, fractions: Any, floored: bool, edge: bool, lattice: Any,
     rates: Any, parts: Any, counts: Any, uniforms: Any, out: Any, drawn: Any, shares: Any,
     room: Any,
-) -> bool:  # fmt: skip
-    """One lane, by the names of `walk_lanes`; false where its numbers do not do. drawn, shares, room: to work in;
-    the number of cells that have no room is put into the last array of `room`."""
-    unit = max(int(lattice[2]), 1)
+) -> int:  # fmt: skip
+    """One lane, by the names of `walk_lanes`; returns how many outputs are left, -1 where there was no room for the
+    number of cells that is put into the last array of `room`. drawn, shares, room: to work in."""
+    unit, left = max(int(lattice[2]), 1), 0
     for j in range(nodes.shape[0]):
         first, end = nodes[j, 0], nodes[j, 1]
         low = out[nodes[j, 2]] if nodes[j, 2] >= 0 else -math.inf
         high = out[nodes[j, 3]] if nodes[j, 3] >= 0 else math.inf
+        known = not (math.isnan(low) or math.isnan(high))
         if lattice[3] > 0.0:
             for side in range(2):
                 shares[j, side] = passed_share(shares, out, nodes, j, side, unit, int(lattice[3]))
@@ -260,13 +185,17 @@ def _walk_tree(
                     view, low, high, parts[t, : counts[t]], fractions[q], floored,
                     rates[q] / unit, uniforms[q, 0], uniforms[q, 1], room,
                 )  # fmt: skip
-            if math.isnan(drawn[i]):
-                return False
-        if end - first > 1:
+            if room[3][0] > 0:
+                return -1
+            known = known and not math.isnan(drawn[i])
+            if not known:
+                break
+        if known and end - first > 1:
             sort_values(drawn[first:end])
         for i in range(first, end):
-            out[members[i]] = drawn[i]
-    return True
+            out[members[i]] = drawn[i] if known else math.nan
+        left += 0 if known else end - first
+    return left
 
 
 _SIGNATURE = int64(
@@ -294,11 +223,12 @@ def walk_lanes(sources: int) -> Any:
         columns: Any, sizes: Any, before: Any, gaps: Any, nodes: Any, members: Any, fractions: Any, floored: bool,
         edge: bool, lattice: Any, rates: Any, parts: Any, counts: Any, uniforms: Any, out: Any,
     ) -> Any:  # fmt: skip
-        """Run a plan on every lane; its outputs go into `out` (lanes, m), NaN for lanes that fail; returns how many.
+        """Run a plan on every lane; its outputs go into `out` (lanes, m), NaN for those of nodes whose numbers do not
+        do, and of nodes below; returns how many these are.
 
         columns: (c, n) sorted records, of which the first `sizes` (c,) of each row count; lane l has row l % c.
         before: (n + 1,) records before each entry of the one column, or empty if each entry is one record. gaps:
-        see `pq.private.columns.part`; a lane that would look into one fails.
+        see `pq.private.columns.part`; a node that would look into one fails.
         nodes, members, fractions: see `pq.core.plan.PlanArrays`.
         lattice: (4,) numerator and denominator of the step, parts of a record, and whether a record at an output goes
             on by halves; zeros for real outputs. On a lattice columns and outputs are in steps, and `before` is given.
@@ -306,25 +236,23 @@ def walk_lanes(sources: int) -> Any:
             l % p. uniforms: (lanes, m, 2).
         """
         sources  # noqa: B018 (see pq.core.machine.keep)
-        failures = 0
+        missing = 0
         drawn, shares = np.empty(members.size), np.zeros((nodes.shape[0], 2), dtype=np.int64)
         most = 2 * columns.shape[1] + 3  # edges of all cells
         room = _room(min(most, ROOM), parts.shape[2])
         for lane in range(out.shape[0]):
             c, r, p = lane % columns.shape[0], lane % rates.shape[0], lane % parts.shape[0]
             x = columns[c, : sizes[c]]
-            walked, room[3][0] = False, 1
-            while not walked and room[3][0] > 0:
+            left, room[3][0] = -1, 1
+            while left < 0:
                 if room[3][0] >= room[0].size:
                     room = _room(min(4 * room[3][0], most), parts.shape[2])
                 room[3][0] = 0
-                walked = _walk_tree(
+                left = _walk_tree(
                     x, before, gaps, nodes, members, fractions, floored, edge, lattice, rates[r], parts[p], counts[p],
                     uniforms[lane], out[lane], drawn, shares, room,
                 )  # fmt: skip
-            if not walked:
-                out[lane, :] = math.nan
-                failures += 1
-        return failures
+            missing += left
+        return missing
 
     return run

@@ -24,6 +24,9 @@ def mechanism_for(request: Request) -> Mechanism:
 
 
 def with_priors(maker: Mechanism, priors: tuple[Prior, ...]) -> Mechanism:
-    """The mechanism that the same request asks for with other priors, one for each distinct quantile."""
+    """The mechanism that the same request asks for with other priors, one for each distinct quantile; the same one if
+    they are no others."""
+    if priors == maker.request.priors:
+        return maker
     request = replace(maker.request, priors=priors)
     return mechanism_for(request) if request.mechanism == "auto" else maker.with_priors(request)

@@ -99,56 +99,81 @@ class Tree(Mechanism, name="tree"):
     def simulate(self, column: Points | Lattice, source: Source, trials: int) -> Array:
         """Two uniforms for each quantile choose the cell, and the point in it."""
         uniforms = source.uniforms(trials, len(self.request.distinct), 2)
-        if lanes.WALK.ready(FORMULA_SECONDS * uniforms[..., 0].size):
-            outputs = self.compiled(column, uniforms)
+        if lanes.WALK.ready(FORMULA_SECONDS * (uniforms.size // 2)):
+            outputs, left = self._by_machine(column, uniforms)
         else:
-            outputs = np.full(uniforms.shape[:2], math.nan)
-        for lane in np.flatnonzero(np.isnan(outputs[:, 0])):
-            outputs[lane] = self.walked(column, uniforms[lane].tolist())
+            outputs, left = np.full(uniforms.shape[:2], math.nan), uniforms.size // 2
+        if left > 0:
+            for lane in np.flatnonzero(np.isnan(outputs).any(axis=1)):
+                outputs[lane] = self.walked(column, uniforms[lane].tolist(), outputs[lane].tolist())
         return outputs
 
     def compiled(self, column: Points | Lattice, uniforms: Array) -> Array:
-        """Outputs of the machine engine, NaN in the lanes that it leaves to `walked`, which has the same law."""
+        """Outputs of the machine engine, NaN where it leaves them to `walked`, which has the same law."""
+        return self._by_machine(column, uniforms)[0]
+
+    def _by_machine(self, column: Points | Lattice, uniforms: Array) -> tuple[Array, int]:
+        """`compiled`, and how many outputs it leaves."""
         scale = 1.0 if column.step is None else float(column.step)
         shifted = self.plan.public_total is not None
+        outputs = np.empty(uniforms.shape[:2])
         if shifted or self.arrays is None or self.tables is None or not is_moderate(column.values, scale):
-            return np.full(uniforms.shape[:2], math.nan)
-        sizes = np.array([len(column.values)])
-        outputs = lanes.run(
+            outputs.fill(math.nan)
+            return outputs, outputs.size
+        left = lanes.fill(
+            outputs,
             self.arrays,
             self.request.tree.calibration == "paper",
             self.edge,
             column.values[None],
-            sizes,
+            np.array([len(column.values)]),
             *self.tables,
             uniforms,
             before=column.before,
             gaps=column.gaps if isinstance(column, PartOfColumn) else NO_GAPS,
             lattice=lanes.lattice_of(column.step, column.unit, self.halves),
         )
-        return np.asarray(column.value(outputs))
+        return column.value(outputs), left
 
-    def walked(self, column: Points | Lattice, uniforms: list[list[float]]) -> list[float]:
-        """The output of each distinct quantile, in the units of the data, by the formulas."""
-        outputs = [0.0] * len(self.request.distinct)
+    def walked(
+        self, column: Points | Lattice, uniforms: list[list[float]], known: list[float] | None = None
+    ) -> list[float]:
+        """The output of each distinct quantile, in the units of the data, by the formulas.
 
-        def decide(node: Node, laws: list[Law]) -> list[float]:
-            drawn = sorted(law.draw(*uniforms[i]) for law, i in zip(laws, node.indices, strict=True))
-            for i, o in zip(node.indices, drawn, strict=True):
-                outputs[i] = column.value(o)
-            return drawn
+        known: (m,) outputs that stay as they are, NaN where there is none; those of a node are known together.
+        """
+        outputs = [math.nan] * len(self.request.distinct) if known is None else known
+        drawn = [column.output(o) for o in outputs]
+        unknown = np.append(0, np.cumsum(np.isnan(outputs)))  # before each quantile, and in all
 
-        self.walk(column, decide)
+        def is_wanted(node: Node) -> bool:
+            high = node.high if node.high >= 0 else len(outputs)
+            return bool(unknown[high] > unknown[node.low + 1])
+
+        def decide(node: Node, interval: Interval) -> list[float]:
+            if math.isnan(drawn[node.indices[0]]):
+                laws = self.laws(column, node, interval)
+                found = sorted(law.draw(*uniforms[i]) for law, i in zip(laws, node.indices, strict=True))
+                for i, o in zip(node.indices, found, strict=True):
+                    drawn[i], outputs[i] = o, column.value(o)
+            return [drawn[i] for i in node.indices]
+
+        self.walk(column.unit, decide, is_wanted)
         return outputs
 
-    def walk(self, column: Points | Lattice, decide: Callable[[Node, list[Law]], list[float]]) -> None:
-        """Visit the nodes from the root down; `decide` gives a node's sorted outputs in the column's units."""
+    def walk(
+        self,
+        unit: int,
+        decide: Callable[[Node, Interval], list[float]],
+        is_wanted: Callable[[Node], bool] = lambda node: True,
+    ) -> None:
+        """Visit the nodes from the root down; `decide` gives a node's sorted outputs in the column's units, from the
+        earlier ones that bound it. unit: parts of a record. is_wanted: whether a child is visited, with those below."""
         pending: list[tuple[Node, Interval]] = [(self.plan.root, (-math.inf, math.inf, 0, 0))]
         while pending:
             node, interval = pending.pop()
-            outputs = decide(node, self.laws(column, node, interval))
-            parts = split(interval, outputs, column.unit, self.halves)
-            pending += [(child, part) for child, part in zip(node.children, parts, strict=False) if child is not None]
+            parts = zip(node.children, split(interval, decide(node, interval), unit, self.halves), strict=False)
+            pending += [(child, part) for child, part in parts if child is not None and is_wanted(child)]
 
     def laws(self, column: Points | Lattice, node: Node, interval: Interval) -> list[Law]:
         """The laws of a node's mechanisms, given the earlier outputs that bound it."""
@@ -175,12 +200,12 @@ class Tree(Mechanism, name="tree"):
             return Fraction(0), -math.inf
         terms: list[LogParts] = []
 
-        def decide(node: Node, laws: list[Law]) -> list[float]:
+        def decide(node: Node, interval: Interval) -> list[float]:
             mine = [outputs[i] for i in node.indices]
-            terms.append(sorted_parts(laws, mine))
+            terms.append(sorted_parts(self.laws(column, node, interval), mine))
             return mine
 
-        self.walk(column, decide)
+        self.walk(column.unit, decide)
         return sum((far for far, _ in terms), Fraction(0)), math.fsum(rest for _, rest in terms)
 
 
