@@ -43,12 +43,14 @@ def check_over_time(subject: tuple[str, str, str] = ("prev", "prox", "prev_plain
     """fig:timeplots, CitiBike: robust versions almost always better, above all PubPrev's; plain PubPrev is no better
     than Uniform after the break; non-private learning is better than all."""
     city, (prev, prox, plain) = "citibike", subject
-    below = []
+    below, sure = [], []
     for robust, other in ((prev, "prev_plain"), (prox, "prox_plain")):
         one, two = over_time(city, robust), over_time(city, other)
         assert len(ahead(one, two)[0]) <= 1, robust
         below.append(sum(one[day][0] < two[day][0] for day in one))
+        sure.append(len(ahead(two, one)[0]))
     assert below[0] >= 90 and below[1] >= 70, below
+    assert sure == [79, 6], sure
     uniform, after = over_time(city, "uniform"), [day for day in over_time(city, plain) if day >= 1600]
     difference = float(np.mean([over_time(city, plain)[day][0] - uniform[day][0] for day in after]))
     assert 30 < difference < 32, difference
@@ -94,6 +96,9 @@ def check_stationary(subject: str = "dp") -> str:
     late = [value for day, value in differences.items() if day >= 90_000]
     assert np.mean(early) > 3, np.mean(early)
     assert np.mean(late) < -3, np.mean(late)
+    lower = [day for day, value in differences.items() if value < 0]
+    assert min(lower) == 29_000 and len(lower) == 71, "and stays lower"
+    assert min(ahead(static, learner)[0]) == 44_000
     return (
         f"100,000 days: DP-FTRL less static Cauchy {np.mean(early):.1f} records early, {np.mean(late):.1f} at the end"
     )
@@ -114,6 +119,9 @@ def check_by_budget(subject: str = "prox") -> str:
         assert not ahead(by_budget(data, "prev"), by_budget(data, subject))[1]
     for other, places in (("half_cauchy", [0.316228, 1.0, 3.16228]), ("cauchy", [1.0, 3.16228])):
         assert ahead(by_budget("citibike", other), by_budget("citibike", subject))[1] == places, other
+    for data, other in itertools.product(SEQUENCES, ("uniform", "cauchy", "prev")):
+        places = against(by_budget(data, other), by_budget(data, subject))[1]
+        assert {epsilon for epsilon in by_budget(data, other) if epsilon > 9} <= set(places), (data, other)
     least = [1 - by_budget(data, subject)[0.001][0] / by_budget(data, "uniform")[0.001][0] for data in SEQUENCES]
     return "PubProx ahead of all up to epsilon 0.1; at 0.001 below Uniform by {:.0%} and {:.0%}".format(*least)
 

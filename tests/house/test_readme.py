@@ -70,6 +70,14 @@ def test_groups_took_as_long_as_is_said_beside_the_engines_own_count() -> None:
         assert row["counts_agree"] == "True"
 
 
+def test_the_sharp_calibration_lowers_gaps_as_is_said() -> None:
+    assert "nine and more evenly spaced quantiles by a third to nearly a half" in " ".join(README.split())
+    table = pl.read_csv(ROOT / "results" / "static" / "mplots.csv").filter(pl.col("m") >= 9, method="original")
+    pairs = table.filter(data="gaussian").pivot(on="variant", index=["m", "epsilon"], values="max_gap")
+    left = (pairs["sharp"] / pairs["paper"]).to_list()
+    assert len(left) == 14 and min(left) > 0.54 and max(left) < 0.69
+
+
 def test_the_table_of_notebooks_is_complete() -> None:
     listed = re.findall(r"\| \[(\w+)\]\(notebooks/(\w+)\.ipynb\)", README)
     assert all(name == file for name, file in listed)
