@@ -102,14 +102,8 @@ def curves(rows: pl.DataFrame, along: str, value: str = "max_gap") -> dict[str, 
 
 @cache
 def paper_sized(label: str, calibration: str = "sharp") -> pl.DataFrame:
-    """The stored means of a sequential figure at the paper's sizes, of one calibration.
-
-    A table without the column `variant` holds the sharp calibration alone.
-    """
-    rows = pl.read_csv(sequential.RESULTS / f"{label}.csv")
-    if "variant" not in rows.columns:
-        rows = rows.with_columns(pl.lit("sharp").alias("variant"))
-    return rows.filter(pl.col("variant") == calibration)
+    """The stored means of a sequential figure at the paper's sizes, of one calibration."""
+    return pl.read_csv(sequential.RESULTS / f"{label}.csv").filter(pl.col("variant") == calibration)
 
 
 def stored_tables() -> Iterator[tuple[Figure, Job, Path, pl.DataFrame]]:
