@@ -10,6 +10,7 @@ import numpy as np
 from pq.core.budget.ledger import Ledger, charge
 from pq.core.choices import Adaptation, Adjacency, Calibration, OnNan
 from pq.core.exact import Number, whole_number
+from pq.core.machine.engine import first_answers
 from pq.private.columns import selection
 from pq.private.columns.counts import Counts
 from pq.private.columns.door import Array, Readable, UnreadColumn
@@ -125,7 +126,7 @@ def _charge(ledger: Any, purpose: str, maker: Mechanism, times: int) -> None:
 
 def fulfil(maker: Mechanism, column: Readable, source: Source) -> Release:
     """One release by a mechanism; nothing raises, warns or is kept after the data have come in."""
-    with np.errstate(all="ignore"):
+    with np.errstate(all="ignore"), first_answers():
         near = maker.near if isinstance(column, UnreadColumn) and maker.request.on_nan == "drop" else None
         arrays = column.unsorted(selection.FEWEST) if near is not None and isinstance(column, UnreadColumn) else None
         outcome = None

@@ -21,6 +21,7 @@ import pytest
 import pq
 from pq.core.machine import engine, keep
 from pq.core.machine.engine import COMPILE_SECONDS, Engine
+from pq.private.columns import selection
 from pq.private.fast import lanes
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -288,6 +289,24 @@ def test_code_is_compiled_when_the_formulas_have_taken_as_long(made: Any, monkey
     assert fake.compiled == 1
     large = Engine("fake_kernels", "kernel")
     assert large.ready(2 * COMPILE_SECONDS) == (made is True)
+
+
+def test_a_release_that_draws_again_counts_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """How many parts of an unsorted column are tried depends on the data; what is loaded afterwards must not."""
+    monkeypatch.setitem(sys.modules, "fake_kernels", SimpleNamespace(kernel=Fake(True)))
+    monkeypatch.setattr(engine, "find_spec", lambda name: None)
+    one, asked = Engine("fake_kernels", "kernel"), COMPILE_SECONDS / 2
+    with engine.first_answers():
+        assert [one.ready(asked) for _ in range(9)] == [False] * 9
+    assert one.ready(asked)
+    assert all(kernel.ready(1e9) for kernel in (selection.COUNT, selection.COLLECT, selection.BETWEEN))
+    rng, rents = np.random.default_rng(0), []
+    normal = rng.normal(size=1 << 16)
+    for values in (np.sort(normal), normal, np.where(rng.random(normal.size) < 0.5, 0.0, normal)):
+        monkeypatch.setattr(lanes, "WALK", Engine("fake_kernels", "missing"))
+        pq.release(values, [0.4, 0.6], epsilon=1, priors=pq.Cauchy(0, 1), mechanism="tree", rng=0)
+        rents.append(lanes.WALK._rent)
+    assert rents[0] == rents[1] == rents[2] > 0.0
 
 
 def test_the_choice_of_an_engine_knows_no_data(monkeypatch: pytest.MonkeyPatch) -> None:

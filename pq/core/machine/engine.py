@@ -13,6 +13,8 @@ import os
 import sys
 import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -20,6 +22,20 @@ from typing import Any
 
 COMPILE_SECONDS = 10.0  # about what a large inner loop takes
 LOAD_SECONDS = 0.5  # about what the compiler takes to be imported, without which kept code cannot be loaded
+
+
+_ANSWERS: ContextVar[dict[tuple[Engine, float], bool] | None] = ContextVar("_ANSWERS", default=None)
+
+
+@contextmanager
+def first_answers() -> Iterator[None]:
+    """What an engine first answers to an estimate holds to the end of this, and is counted once: how often one release
+    asks may depend on the data, as when parts of a column do not do, and what is loaded must not."""
+    token = _ANSWERS.set({})
+    try:
+        yield
+    finally:
+        _ANSWERS.reset(token)
 
 
 class Engine:
@@ -41,6 +57,14 @@ class Engine:
         seconds: an estimate from public facts alone; what earlier calls said counts too. Never raises: whatever keeps
         code from being loaded or compiled leaves the work to the formulas.
         """
+        answers = _ANSWERS.get()
+        if answers is None:
+            return self._is_ready(seconds)
+        if (self, seconds) not in answers:
+            answers[self, seconds] = self._is_ready(seconds)
+        return answers[self, seconds]
+
+    def _is_ready(self, seconds: float) -> bool:
         if self._function is not None:
             return True
         with self._lock:
