@@ -15,6 +15,7 @@ Only what the type of the column declares, not its values, can be refused: text,
 from __future__ import annotations
 
 import math
+import os
 import threading
 import warnings
 from collections.abc import Callable, Iterator
@@ -70,6 +71,17 @@ def kind_and_floats(x: Any) -> tuple[Kind, Array]:
 
 
 FILTERS = threading.RLock()
+
+
+def _free_filters() -> None:
+    """A child must not wait for a reader that only its parent has. (A lock that is taken before each fork would not do:
+    readers may wait for a thread that forks.)"""
+    global FILTERS
+    FILTERS = threading.RLock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_free_filters)
 
 
 @contextmanager
