@@ -105,6 +105,7 @@ def _between(records: Pieces, quantiles: Array, reach: float) -> PartOfColumn | 
     first, last = math.floor((one - slack) * len(sample)), math.ceil((other + slack) * len(sample))
     low = sample.item(first) if first >= 0 else -math.inf
     high = sample.item(last) if last < len(sample) else math.inf
+    low, high = (math.copysign(math.inf, end) if abs(end) >= LARGEST else end for end in (low, high))  # are one number
     counts, end = np.zeros(2, dtype=np.int64), 0
     out = np.empty(int(2.0 * (other - one + 2.0 * slack) * n) + BLOCK)
     for piece in records:
@@ -258,7 +259,8 @@ def _joined(found: Array, tied: Array, ties: Ints, counts: Ints, wanted: Ints) -
     rest = int(np.sum(counts) - np.sum(counts[wanted]) - others[-1])
     values = room[: len(found) + (rest > 0)]
     np.clip(found, -LARGEST, LARGEST, out=found)
-    values[len(found) :] = np.nextafter(values[len(found) - 1], np.inf)
+    if rest > 0:
+        values[-1] = np.nextafter(found[-1], np.inf)
     before = np.empty(len(values) + 1, dtype=np.int64)
     before[0], before[1 : len(found) + 1], before[len(found) + 1 :] = 0, records, rest
     gaps = held[between > 0]  # of records that are one each, as many come before

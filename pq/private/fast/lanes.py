@@ -53,17 +53,17 @@ def run(
 ) -> FloatArray:
     """Outputs (lanes, m) of the distinct quantiles; a lane beyond the range of the compiled formulas is NaN throughout.
 
-    The arguments are those of `fill`.
+    The arguments are those of `fill_lanes`.
     """
     out = np.empty(uniforms.shape[:2])
-    if fill(
+    if fill_lanes(
         out, plan, floored, edge, columns, sizes, parts, counts, uniforms, before, gaps, lattice, rates
     ):  # fmt: skip
         out[np.isnan(out).any(axis=1)] = np.nan
     return out
 
 
-def fill(
+def fill_lanes(
     out: FloatArray,
     plan: PlanArrays,
     floored: bool,

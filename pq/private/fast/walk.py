@@ -30,7 +30,7 @@ from pq.private.fast.cells import (
 )
 from pq.private.fast.choose import picked, sort_values
 from pq.private.fast.laws import LARGEST, log_mass, mass, point_with
-from pq.private.fast.weights import log_weights, running_weights, weight_outside
+from pq.private.fast.weights import fill_log_weights, running_weights, weight_outside
 
 REACH = 7.5  # nats: weights beyond are less than e^-7 of the largest, before the prior has its say
 LEAST_LOG_MASS = -5e5  # as in pq.private.mechanisms.independent
@@ -61,7 +61,7 @@ def _cell(view: Any, parts: Any, target: tuple[int, float], rate: float, uniform
             total = running_weights(view, parts, target, rate, first, edges, running)
             logs = not total > TINY
         if logs:
-            total, top = 0.0, log_weights(view, parts, target, rate, first, running)
+            total, top = 0.0, fill_log_weights(view, parts, target, rate, first, running)
         below = weight_outside(view, parts, target, rate, first, last, -1, NEGLIGIBLE * total, logs)
         above = weight_outside(view, parts, target, rate, first, last, 1, NEGLIGIBLE * total, logs)
         if logs:

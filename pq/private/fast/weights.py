@@ -64,7 +64,7 @@ def running_weights(
 
 
 @uncounted
-def log_weights(view: Any, parts: Any, target: tuple[int, float], rate: float, first: int, out: Any) -> float:
+def fill_log_weights(view: Any, parts: Any, target: tuple[int, float], rate: float, first: int, out: Any) -> float:
     """Put the logarithms of the weights of the cells from `first` on into `out` (c,); returns the largest, or NaN."""
     top = -math.inf
     for k in range(out.size):

@@ -120,7 +120,7 @@ class Tree(Mechanism, name="tree"):
         if shifted or self.arrays is None or self.tables is None or not is_moderate(column.values, scale):
             outputs.fill(math.nan)
             return outputs, outputs.size
-        left = lanes.fill(
+        left = lanes.fill_lanes(
             outputs,
             self.arrays,
             self.request.tree.calibration == "paper",
