@@ -206,6 +206,6 @@ def simulate(
     )
     column, source = promised_column(x, maker), Source(rng)
     _charge(ledger, purpose, maker, count)
-    records = column.records(maker.request.on_nan)
     with np.errstate(all="ignore"):
+        records = column.records(maker.request.on_nan)
         return maker.simulate(maker.column(*records), source, count)[:, list(maker.request.positions)]

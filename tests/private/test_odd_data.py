@@ -549,3 +549,12 @@ raise SystemExit(status)
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no forks here")
 def test_a_child_forked_while_a_thread_reads_can_read() -> None:
     subprocess.run([sys.executable, "-W", "ignore", "-c", FORKED_WHILE_READING], check=True, timeout=120)
+
+
+def test_simulated_releases_are_as_silent_as_single_ones() -> None:
+    odd = [np.array([0x7F800001], dtype=np.uint32).view(np.float32), np.array([np.longdouble("1e4000"), 1])]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for x in odd:
+            drawn = pq.simulate(x, [0.5], trials=2, epsilon=1, priors=pq.Uniform(0, 100))
+            assert drawn.shape == (2, 1) and np.all(np.isfinite(drawn))

@@ -31,7 +31,11 @@ KEY, VALUE, PERSON, RECORDS = COLUMNS = ("key", "value", "person", "records")
 NO_KEY = float("inf")  # where a record has none of the public keys, which are finite
 LONG_LIST = 300  # keys: DuckDB takes about as long to look each record up among them as to count it
 EVERY_ROW = 2**62  # of a query: a limit that cuts nothing off, but lets no engine filter before it
-NESTED = re.compile(r"((large_|fixed_size_)?(list|struct|array|map|union)\b).*", re.IGNORECASE | re.DOTALL)
+# What no ID may be: several values, and types whose records an engine calls equal where Python does not (a month and
+# thirty days), or that Python cannot always list.
+NO_ID = re.compile(
+    r"((large_|fixed_size_)?(list|struct|array|map|union|interval|variant)\b).*", re.IGNORECASE | re.DOTALL
+)
 
 
 @dataclass(frozen=True)
@@ -71,9 +75,9 @@ class GroupedColumn:
             declared = declared_in(table, "value", value)
             column = None if by is None else KeyColumn.of(table, by)
             known = None if column is None or by is None else Keys.of(keys, column, by)
-            if NESTED.fullmatch("" if person is None else str(declared_type(table, person))):
+            if NO_ID.fullmatch("" if person is None else str(declared_type(table, person))):
                 raise TypeError(
-                    f"person must name a column of texts, numbers or dates, not of several each: {person!r}"
+                    f"person must name a column of texts, numbers or dates, one for each record: {person!r}"
                 )
             open_types = [name for name in columns.values() if str(declared_type(table, name)) in ("object", "Object")]
             groupings = {declared.grouping, "value" if column is None else column.grouping}
