@@ -83,3 +83,37 @@ def test_ids_that_an_engine_compares_otherwise_are_refused_by_type(kind: str) ->
             base.execute(rows or "select 1").fetchall()
             with pytest.raises(TypeError, match="person must name a column"):
                 pq.count(base.table("t"), "x", person="p", max_contributions=1)
+
+
+def broken(texts: list[bytes]) -> pa.Array:
+    """Bytes that Arrow takes for texts unseen."""
+    held = pa.array(texts, pa.binary())
+    return pa.Array.from_buffers(pa.string(), len(held), held.buffers())
+
+
+ODD = broken([b"a", b"\xff", b"\xfe", b"a"])
+ODD_TEXTS: dict[str, Callable[[], Any]] = {
+    "pyarrow": lambda: ODD,
+    "pyarrow chunks": lambda: pa.chunked_array([ODD]),
+    "pyarrow large": lambda: ODD.cast(pa.large_string()),
+    "pyarrow view": lambda: ODD.cast(pa.string_view()),
+    "pyarrow dictionary": lambda: pa.DictionaryArray.from_arrays([0, 1, 2, 0], ODD),
+    "polars": lambda: pl.Series(ODD),
+    "pandas of pyarrow": lambda: pd.Series(pd.arrays.ArrowExtensionArray(pa.chunked_array([ODD]))),
+    "pandas strings": lambda: pd.Series(pd.arrays.ArrowStringArray(pa.chunked_array([ODD.cast(pa.large_string())]))),
+}
+
+
+@pytest.mark.parametrize("name", ODD_TEXTS)
+def test_texts_that_are_no_utf_8_are_texts_of_their_own(name: str, capfd: pytest.CaptureFixture[str]) -> None:
+    """They failed as IDs or keys, after the charge; polars panicked with the byte in its message."""
+    column = ODD_TEXTS[name]()
+    assert Persons.of(column).codes.tolist() == [0, 1, 2, 0]
+    make = pd.DataFrame if name.startswith("pandas") else pl.DataFrame if name == "polars" else pa.table
+    columns: dict[str, Any] = {"t": column, "x": [1.0, 2.0, 3.0, 4.0]}
+    for by, keys, person in (("t", ["a", "b"], None), ("x", [1, 2, 3, 4], "t")):
+        released = pq.release_groups(
+            make(columns), [0.5], by=by, value="x", keys=keys, person=person, epsilon=1, priors=pq.Cauchy(0, 1)
+        )
+        assert list(released.releases) == keys
+    assert capfd.readouterr() == ("", "")

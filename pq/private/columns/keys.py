@@ -28,6 +28,7 @@ from pq.private.columns.counts import IntArray
 from pq.private.columns.declared import Grouping
 from pq.private.columns.door import Array, as_floats
 from pq.private.columns.files import TextFormat, compression_of
+from pq.private.columns.strings import in_strings
 from pq.private.columns.tables import OpenTable
 from pq.private.columns.text import CellRule
 
@@ -123,6 +124,7 @@ class Keys:
 
 def items_of(records: Any) -> list[Any]:
     """A column's records one by one, as Python has them."""
+    records = in_strings(records)
     name = next((name for name in LISTS if hasattr(records, name)), None)
     return list(records) if name is None else list(getattr(records, name)())
 
