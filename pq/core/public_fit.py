@@ -27,6 +27,8 @@ FloatArray = npt.NDArray[np.float64]
 _ROUND = 100  # steps of a round, about: a cut with more data sets takes several at a step, one with fewer is repeated
 _TOLERANCES = (0.005,) * 11 + (0.05,) * 89  # nats a round must gain for another; a poor guess may take longer
 _SHARPEST = 4.0  # a scale of a quarter of the resolution puts 86% of the prior on one value of the data
+_FAR = 2.0**1022  # a quarter of the largest float
+_SQUARED = 1e150  # steps of gradient descent are made of squares
 
 
 def optimal_intervals(
@@ -208,13 +210,16 @@ def _scale_range(
     problem: _Problem, scales: tuple[float, float] | None, optimizer: str, reach: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     """The least and the largest scale of each prior, in units of its guess."""
+    if optimizer == "ogd" and not np.all(reach < _SQUARED):
+        raise ValueError(f"x_public must lie within {_SQUARED:g} scales of loc where optimizer is 'ogd'")
     if scales is not None:
         if not 0 < scales[0] <= scales[1] < np.inf:
             raise ValueError("scales must be two positive finite numbers in ascending order")
         return scales[0] / problem.scale, scales[1] / problem.scale
     if optimizer == "cocob":
         least = problem.min_width / _SHARPEST
-        return least, np.maximum(np.maximum(reach, 1.0), least)
+        within = np.minimum(reach, _FAR / np.maximum(problem.scale, 1.0))  # so that no scale leaves the floats
+        return least, np.maximum(np.maximum(within, 1.0), least)
     return np.full_like(reach, 0.25), np.full_like(reach, 4.0)
 
 

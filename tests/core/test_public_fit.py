@@ -355,3 +355,17 @@ def test_order_statistic_is_a_prior_like_the_others():
     for arguments, name in (((Normal(0, 1), 3.5, 1), "n"), ((Normal(0, 1), 3, True), "k"), ((7, 3, 1), "frozen")):
         with pytest.raises(TypeError, match=name):
             OrderStatistic(*arguments)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("scale", [1e-300, 1.0, 3.0, 1e300])
+@pytest.mark.parametrize("largest", [1e100, 1e200, np.finfo(float).max])
+def test_records_at_the_ends_of_the_floats_give_priors_or_a_clear_error(scale: float, largest: float) -> None:
+    """The inverse of the inverse of the largest scale was infinite where records reach the largest float."""
+    x = [-largest, -5e-324, 0.0, 1e-12, *[1e15] * 4, largest / 3, largest]
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        fit_public(x, [0.25, 0.75], sample_size=9, loc=0.0, scale=scale, min_width=0.01 * scale, rng=rng)
+    if largest > 1e150 * scale:
+        with pytest.raises(ValueError, match="x_public must lie within"):
+            fit_public(x, 0.5, sample_size=9, loc=0.0, scale=scale, min_width=scale, optimizer="ogd", rng=rng)
