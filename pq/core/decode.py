@@ -185,8 +185,7 @@ class _Model:
             part, score, information, log_likelihood = self.likelihood(f)
             factor, walked = self._factor(part, information), self.kappa * self._walk(f) + RIDGE * (f - self.start)
             weights = self._weights(f, walked, log_likelihood, factor)
-            step = scipy.linalg.cho_solve_banded((factor, False), (part * score - walked).ravel(), check_finite=False)
-            step = step.reshape(f.shape)
+            step = scipy.linalg.lapack.dpbtrs(factor, (part * score - walked).ravel())[0].reshape(f.shape)
             longest = np.max(np.abs(step), axis=1)
             moved = np.max(np.abs(step) * part * information, axis=1) * 2.0 / self.rate**2
             if float(weights @ moved) < CLOSE:
@@ -215,8 +214,8 @@ class _Model:
 
     def _walk(self, f: Array) -> Array:
         """D'D f."""
-        steps = np.diff(f, ORDER, axis=1)
-        padded = np.pad(steps, ((0, 0), (ORDER, ORDER)))
+        padded = np.zeros((len(f), f.shape[1] + ORDER))
+        padded[:, ORDER:-ORDER] = np.diff(f, ORDER, axis=1)
         return np.diff(padded, ORDER, axis=1) * (-1.0) ** ORDER
 
     def _factor(self, part: Array, information: Array) -> Array:
@@ -231,4 +230,7 @@ class _Model:
             product[:, d:] = weighted[:, d:] * part[:, :-d]
             product[:, np.arange(part.shape[1]) % parts < d] = 0.0
             bands[-1 - d] += product.ravel()
-        return np.asarray(scipy.linalg.cholesky_banded(bands, check_finite=False))
+        factor, failed = scipy.linalg.lapack.dpbtrf(bands)  # scipy's own wrappers take as long as LAPACK
+        if failed:
+            raise np.linalg.LinAlgError("the curvature is not positive definite")
+        return np.asarray(factor)
