@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from numbers import Real
 from typing import Any
 
@@ -16,6 +17,7 @@ from pq.core.exact import budget_fraction, distinct_fractions, quantile_fraction
 from pq.core.grid import grid_step
 from pq.core.plan import power_fraction
 from pq.core.priors import JointPrior, Prior
+from pq.core.scores import Array
 
 LARGEST_SIZE = 2**60  # records to reckon with: a public total may be too large for a float
 TREE_DEFAULTS = {"calibration": "sharp", "adaptation": "conditional", "arity": 2, "budget_power": 0}
@@ -109,6 +111,17 @@ class Request:
             assume_smooth=_flag(assume_smooth, "assume_smooth"),
             tree=_tree_options(**(TREE_DEFAULTS | given)),
         )
+
+    @cached_property
+    def levels(self) -> Array:
+        """(d,) `distinct` as floats, read-only."""
+        levels = np.array([float(q) for q in self.distinct])
+        levels.flags.writeable = False
+        return levels
+
+    def __getstate__(self) -> dict[str, Any]:
+        """The fields alone: what has been derived from them so far is nobody's business."""
+        return {name: vars(self)[name] for name in self.__dataclass_fields__}
 
     @property
     def members(self) -> tuple[tuple[Prior, ...], ...]:

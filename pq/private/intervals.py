@@ -109,7 +109,7 @@ class ReleasedCurve:
 
     def __init__(self, request: Request, values: Array) -> None:
         self.request, self.values = request, values
-        self.asked = np.array([float(q) for q in request.distinct])
+        self.asked = request.levels
         inner = np.concatenate([NEAR_ENDS, LEVELS, 1.0 - NEAR_ENDS, np.clip(self.asked, FINEST, 1.0 - FINEST)])
         self.levels: Array = np.unique(inner)
         self.half = 0.0 if request.step is None else 0.5 * float(request.step)

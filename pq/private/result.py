@@ -145,7 +145,7 @@ class Release:
         """What whoever reads the values should know of them, in plain words; from released values and public facts."""
         maker, kind, values = self._maker, kind_named(self.kind), self._distinct_values
         said = remarks_on(maker.request, values, self.total, kind, self.whole)
-        distinct = np.array([float(q) for q in maker.request.distinct])
+        distinct = maker.request.levels
         ends = maker.interval(self.outcome, distinct, REMARK_LEVEL)
         if ends is None:
             return said

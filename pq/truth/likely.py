@@ -35,7 +35,7 @@ def prior_law(request: Request) -> Law:
     priors = [prior.prior if isinstance(prior, OrderStatistic) else prior for prior in request.priors]
     if len(set(priors)) == 1:
         return lambda u: np.asarray(priors[0].quantile_between(-math.inf, math.inf, u))
-    levels, medians = np.array([float(q) for q in request.distinct]), np.array([_median(p) for p in request.priors])
+    levels, medians = request.levels, np.array([_median(p) for p in request.priors])
     support = joint_support(priors)
     if not np.all(np.diff(medians) > 0.0):
         table = prior_table(request.priors, levels.tolist())

@@ -116,7 +116,7 @@ class Mechanism(ABC):
     def knots(self, drawn: Mapping[str, Any], values: Array) -> tuple[Array, Array]:
         """Levels and places (k,) of the quantiles that were drawn, from what a release keeps as `outcome` and its
         values (m,); those of all other quantiles are read off between them."""
-        return np.array([float(q) for q in self.request.distinct]), values
+        return self.request.levels, values
 
     @property
     @abstractmethod

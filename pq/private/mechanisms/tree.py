@@ -91,7 +91,7 @@ class Tree(Mechanism, name="tree"):
             sum((NEAR if node is path[-1] else USUAL) / min(rates[i] for i in node.indices) for node in path)
             for path in self.plan.paths()
         )
-        return np.array([float(q) for q in self.request.distinct]), 1.0 + reach
+        return self.request.levels, 1.0 + reach
 
     def draw(self, column: Points | Lattice, source: Source) -> Outcome:
         return Outcome(self.simulate(column, source, 1)[0])

@@ -132,7 +132,7 @@ class Cells(Mechanism, name="cells"):
         outcome = draw_cells(self.plan, column, source.bytes)
         reader = self.reader
         law = decoded(self.plan, outcome) if reader is None else reader.read(outcome.edges, outcome.counts)
-        values = on_grid(self.plan, law.quantile(np.array([float(q) for q in self.request.distinct])))
+        values = on_grid(self.plan, law.quantile(self.request.levels))
         total = None if self.request.adjacency == "replace" else round(law.total)
         drawn: list[tuple[str, Any]] = [
             ("places", list(outcome.places)),

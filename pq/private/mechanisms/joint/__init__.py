@@ -154,7 +154,7 @@ def read_off(plan: JointPlan, request: Request, outputs: Array) -> Array:
     """Values of all distinct quantiles of a request, from the outputs of a plan: themselves, or on a curve."""
     if plan.quantiles == request.distinct:
         return outputs
-    values = interpolate(plan.levels.tolist(), outputs, [float(q) for q in request.distinct])
+    values = interpolate(plan.levels.tolist(), outputs, request.levels.tolist())
     return on_multiples(plan, np.clip(values, *joint_support(request.priors)))
 
 
