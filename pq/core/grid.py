@@ -7,6 +7,8 @@ from collections.abc import Iterable
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
+
 from pq.core.exact import decimal_fraction
 from pq.core.priors import Prior
 from pq.core.priors.log_uniform import knows_scale
@@ -17,8 +19,9 @@ LATTICE_END = 2.0**51  # multiples beyond count as this one: further out, the mi
 
 
 def to_units(values: Any, step: Fraction) -> Any:
-    """Values in units of the step, not yet rounded."""
-    return values * float(step.denominator) / float(step.numerator)
+    """Values in units of the step, not yet rounded; infinite where the units are beyond the floats."""
+    with np.errstate(over="ignore"):
+        return values * float(step.denominator) / float(step.numerator)
 
 
 def from_units(units: Any, step: Fraction) -> Any:

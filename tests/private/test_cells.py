@@ -523,3 +523,15 @@ def test_cuts_on_a_grid_keep_to_epsilon(adjacency: str) -> None:
         drawn = draw_cells(maker.plan, x, seeded(seed))
         one, other = (log_cells_probability(maker.plan, column, drawn) for column in (x, beside))
         assert one > -math.inf and abs(one - other) <= 1.0 + 1e-9
+
+
+@pytest.mark.filterwarnings("error")
+def test_further_quantiles_at_the_ends_of_the_floats_do_not_warn() -> None:
+    """In units of a fine grid the ends of a column of largest floats are infinite; they are the lattice's ends."""
+    largest = np.finfo(float).max
+    column = np.array([-largest, largest] * 20)
+    options: dict[str, Any] = {"priors": pq.LogUniform(), "epsilon": 1, "grid": Fraction(1, 1000), "mechanism": "cells"}
+    end = 2.0**51 / 1000
+    for seed in range(20):
+        further = pq.release(column, [0.5], rng=seed, **options).quantile([0.0, 0.3, 1.0])
+        assert (np.abs(further) <= end).all() and further[0] == -end and further[2] == end
