@@ -530,7 +530,7 @@ def test_further_quantiles_at_the_ends_of_the_floats_do_not_warn() -> None:
     """In units of a fine grid the ends of a column of largest floats are infinite; they are the lattice's ends."""
     largest = np.finfo(float).max
     column = np.array([-largest, largest] * 20)
-    options: dict[str, Any] = {"priors": pq.LogUniform(), "epsilon": 1, "grid": Fraction(1, 1000), "mechanism": "cells"}
+    options = {"priors": pq.LogUniform(), "epsilon": 1, "grid": Fraction(1, 1000), "mechanism": "cells"}
     end = 2.0**51 / 1000
     for seed in range(20):
         further = pq.release(column, [0.5], rng=seed, **options).quantile([0.0, 0.3, 1.0])
