@@ -17,7 +17,6 @@ from pq.learners import OGD
 from pq.losses import laplace_interval
 from proofs_checks.engine.registry import check
 from proofs_checks.tools.gaussian import corrected_multiplier, exact_delta, printed_multiplier
-from proofs_checks.tools.laplace import stable_float
 from proofs_checks.tools.runs import CENTRES, run_arguments
 from proofs_checks.tools.solver import follows
 
@@ -194,21 +193,6 @@ def check_update_tells(subject: int = 1) -> str:
     slopes = [sympy.simplify(sympy.diff(sympy.expand_log(u, force=True), theta)) for u in (right, left)]
     assert slopes == [-subject, subject], slopes
     return "after one step from 0 the location is +eta or -eta: it says which of two data sets there was"
-
-
-@check("thm:sequential/parameter-box", rejects=[lambda true, box: abs(true - box) < 1e-9, lambda true, box: true < box])
-def check_parameter_box(subject: Callable[[float, float], bool] = lambda true, box: true >= box) -> str:
-    """Regret against the box of (v, phi) is at least that against (w, sigma), and not equal: the box holds more.
-
-    d = 1, f = 1/2, B = 1, sigma in [1/2, 1], optimal interval (0.99, 1.01]: locations w f reach 1/2, v f/phi reaches 1.
-    """
-    true = min(
-        stable_float(w / 2 / s, 1 / s, 0.99, 1.01) for w in np.linspace(-1, 1, 41) for s in np.linspace(0.5, 1, 21)
-    )
-    box = min(stable_float(v / 2, f, 0.99, 1.01) for v in np.linspace(-2, 2, 41) for f in np.linspace(1, 2, 21))
-    assert subject(true, box), (true, box)
-    assert true > box + 0.3, (true, box)
-    return f"best loss over (w, sigma) {true:.3f}, over the box of (v, phi) {box:.3f}: '=' in the proof must be '<='"
 
 
 def two_runs(steps: int, m: int, d: int, box: dict[str, float], budget: tuple[float, float], beta: float) -> float:
