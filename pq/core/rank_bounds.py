@@ -90,7 +90,8 @@ def quantile_intervals(
 ) -> Array:
     """Intervals (m, 2) that hold all quantiles (m,) at once with probability at least `level`; ends may be infinite.
 
-    edges: (c - 1,) increasing, none for one cell. counts: (c,) noisy records of `(-inf, e_1], ..., (e_{c-1}, inf)`. noise: of each count.
+    edges: (c - 1,) increasing, none for one cell. counts: (c,) noisy records of `(-inf, e_1], ..., (e_{c-1}, inf)`.
+    noise: of each count.
     population: whether the quantiles are those of the law that the records are independent draws from, else the
     column's, any value with at most q n records below it and at least q n up to it; a column without records has none.
     Raises `ValueError` naming level.

@@ -76,7 +76,7 @@ PLACES: dict[str, Callable[[int, int], float]] = {  # of a column's record in a 
 
 
 def columns_of(counts: tuple[int, ...]) -> list[list[float]]:
-    """Records with these counts in cells with the edges 1, 2, ...: the first cell has no lower end, the last no upper."""
+    """Records with these counts in cells with the edges 1, 2, ...: the outer two have one."""
     return [
         sorted(place(cell, i) for cell, n in enumerate(counts) for i in range(n)) for place in PLACES.values()
     ]  # fmt: skip
@@ -129,7 +129,7 @@ def _moved(low: float, high: float) -> Intervals:
 
     def moved(*known: Any) -> Any:
         found = quantile_intervals(*known)
-        inner = found + [low, -high]
+        inner = found + np.array([low, -high])
         if low < 1e-9:  # twice the next float: the interval is open there
             inner[:, 0] = np.nextafter(np.nextafter(found[:, 0], np.inf), np.inf) if low else found[:, 0]
         if high < 1e-9:

@@ -8,11 +8,13 @@ from collections.abc import Callable, Iterator
 from fractions import Fraction
 from typing import Any
 
+import mpmath
 import numpy as np
 
 from pq.bounds import cells_gap, joint_even_gap
 from pq.core.decode import DecodedDistribution, isotonic_records
 from proofs_checks.engine.registry import check
+from proofs_checks.section_3_2.intervals import outside
 from proofs_checks.section_3_2.joint import exact_best
 from proofs_checks.tools.broken import scaled
 
@@ -137,6 +139,30 @@ def _without_the_cell(quantile: float, cells: int, largest: float, *known: float
 
 def _of_one_cell(quantile: float, cells: int, largest: float, epsilon: float, beta: float) -> float:
     return cells_gap(quantile, 1, largest, 2 * epsilon, min(4 * beta, 0.99)) - largest
+
+
+@check(
+    "ours:cells-free",
+    code=cells_gap,
+    rejects=[
+        *(scaled(cells_gap, factor) for factor in (0.99, 1.01)),
+        lambda quantile, *known: cells_gap(1 - quantile, *known),
+        lambda quantile, cells, *known: cells_gap(quantile, cells - 1, *known),
+        _without_the_cell,
+    ],
+)
+def check_terms_of_cells(subject: Callable[..., float] = cells_gap) -> str:
+    """(1 + q) D + r, D the least radius that a running sum of the noises leaves with at most the probability."""
+    cases = 0
+    with mpmath.workdps(30):
+        for epsilon, cells, beta in itertools.product((F(1, 2), F(3)), (2, 9), (0.3, 0.05)):
+            radius = next(r for r in itertools.count() if outside(epsilon, cells, r) <= beta)
+            for quantile, largest in itertools.product((F(0), F(1, 3), F(1)), (0, 7)):
+                wanted = float((1 + quantile) * radius + largest)
+                found = subject(float(quantile), cells, float(largest), float(epsilon), beta)
+                assert math.isclose(found, wanted, rel_tol=1e-12), (quantile, cells, largest, epsilon)
+                cases += 1
+    return f"the bound of cells is (1 + q) D + r, D with thirty digits: {cases} settings"
 
 
 @check("ours:cells-free", code=(cells_gap, isotonic_records), rejects=[_without_the_cell, _of_one_cell])

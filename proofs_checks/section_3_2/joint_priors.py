@@ -115,7 +115,9 @@ def check_price_of_mixing(subject: Callable[..., float] = joint_mixed_gap) -> st
     """The price is max(q, 1 - q) (2 / epsilon) log(1 / w) for every q, and all of it is paid where a member of weight
     1e-30 is sure of the optimal cell and the others lie at a score of 400, at the median."""
     for (q, share), weight, epsilon in itertools.product(PRICES, (F(1, 2), F(1, 10), F(1, 10**30)), (0.3, EPSILON)):
-        own, mixed = (one(float(q), -2.0, *w, epsilon, 0.05) for one, w in ((joint_gap, ()), (subject, (float(weight),))))
+        own, mixed = (
+            one(float(q), -2.0, *w, epsilon, 0.05) for one, w in ((joint_gap, ()), (subject, (float(weight),)))
+        )
         assert math.isclose(mixed - own, float(share) * 2 / epsilon * math.log(1 / weight), rel_tol=1e-9), (q, weight)
     far, weight = 400, F(1, 10**30)
     assert exact_best((0, far), (F(1, 2),)) == far

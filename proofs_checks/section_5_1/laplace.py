@@ -14,12 +14,11 @@ from pq.losses import laplace_interval
 from proofs_checks.engine.registry import check
 from proofs_checks.tools.laplace import closed_form, laplace_points, mpf_of, stable_float
 
-
 Branch = Callable[[Any, Any], Any]
 
 
 def inner_branch(u: Any, z: Any) -> Any:
-    """U where the location lies in the interval: u = w phi / 2, z = theta - c phi, |z| <= u; w its width, c its middle."""
+    """U where the location lies in the interval: u = w phi / 2, z = theta - c phi, w its width, c its middle."""
     return u - sympy.log(sympy.exp(u) - sympy.cosh(z))
 
 

@@ -51,7 +51,12 @@ def check_lost_square(subject: Callable[[float, int, float, float], float] = two
 
 @check(
     "thm:pubpri/separation",
-    rejects=[lambda n, psi: n * (n - 1) * psi / 2, lambda n, psi: n * psi, lambda n, psi: n * (n - 1) * psi / 4],
+    rejects=[
+        lambda n, psi: n * (n - 1) * psi / 2,
+        lambda n, psi: n * psi,
+        lambda n, psi: n * (n - 1) * psi / 4,
+        *(lambda n, psi, by=by: F(by, 100) * n * n * psi for by in (99, 101)),
+    ],
 )
 def check_separation(subject: Callable[[int, Fraction], Fraction] = lambda n, psi: n * n * psi) -> str:
     """Pr(least separation < psi) <= kappa n^2 psi: exact for the uniform law, 1 - (1 - (n-1) psi)^n."""
@@ -59,6 +64,8 @@ def check_separation(subject: Callable[[int, Fraction], Fraction] = lambda n, ps
         for psi in (F(1, 10**6), F(1, 1000), F(1, 2 * n)):
             exact = 1 - (1 - (n - 1) * psi) ** n
             assert exact <= subject(n, psi), (n, psi)
+    many = 1 - (1 - 999 * F(1, 10**12)) ** 1000
+    assert many <= subject(1000, F(1, 10**12)) <= F(1002, 1000) * many, "no less for many records"
     # The middle of the printed chain counts ordered pairs: 2 n (n-1) kappa psi, more than n^2 kappa psi from n = 3 on.
     assert 2 * 3 * 2 > 3**2
     return "Pr(psi_z < psi) <= kappa n^2 psi (exact, uniform); the middle step needs n(n-1)/2 pairs (n = 3: 12 > 9)"
@@ -70,7 +77,7 @@ def unit_free_tail(psi: Any) -> Any:
 
 
 def laws_of_separations(rate: Fraction, psi: Fraction) -> list[list[tuple[Fraction, Fraction]]]:
-    """Atoms in (0, psi] and masses with F(y) <= rate y: evenly spaced ones that come close, one, few, and half as much."""
+    """Atoms in (0, psi] and masses with F(y) <= rate y: evenly spaced ones that come close, few, and half of it."""
     grids = [[psi * F(k, count) for k in range(1, count + 1)] for count in (1, 3, 1000)]
     grids += [[psi * F(1, 100), psi * F(1, 2), psi * F(9, 10)], [psi * F(1, 2**k) for k in range(30, -1, -1)]]
     laws = [[(y, rate * (y - x)) for x, y in pairwise([F(0), *grid])] for grid in grids]
@@ -105,7 +112,9 @@ def check_log_integral(subject: Callable[[Any], Any] = unit_free_tail) -> str:
     for mass_below, end in itertools.product((F(1, 3), F(1)), (F(1, 50), HALF, F(1), F(4))):
         rate = mass_below / end
         for law in laws_of_separations(rate, end):
-            assert all(f <= rate * place for (place, _), f in zip(law, itertools.accumulate(p for _, p in law), strict=True))
+            assert all(
+                f <= rate * place for (place, _), f in zip(law, itertools.accumulate(p for _, p in law), strict=True)
+            )
             found = log_integral(law, end)
             bound = ball(F(str(subject(sympy.Rational(str(end)))))) * ball(rate)
             assert found <= bound, (rate, end)
@@ -120,7 +129,9 @@ def check_log_integral(subject: Callable[[Any], Any] = unit_free_tail) -> str:
     assert printed_bound.subs(psi, 1) == 1
     assert sympy.simplify(sympy.diff(printed_bound, psi) + sympy.log(psi)) == 0, "it falls from psi = 1 on"
     assert 4 * (1 - math.log(4)) < 0  # while a law with no mass below 4 has integral 0
-    return f"tail integral: kappa n^2 psi with log(psi/y), {cases} laws of atoms; the printed one if and only if psi <= 1"
+    return (
+        f"tail integral: kappa n^2 psi with log(psi/y), {cases} laws of atoms; the printed one if and only if psi <= 1"
+    )
 
 
 def difference_bound(largest: Fraction, variation: Fraction) -> Fraction:
@@ -260,6 +271,8 @@ def _unit_free_loss(reach: float, m: int, wide: float) -> float:
 @check(
     "thm:pubpri",
     "thm:pubpri/probability",
+    "thm:pubpri/online-error",
+    "thm:pubpri/units",
     code=thm_pubpri,
     rejects=[
         scaled(thm_pubpri, 0.99),

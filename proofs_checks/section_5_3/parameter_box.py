@@ -42,7 +42,7 @@ def check_box_holds(subject: Box = product_box) -> str:
     """(w, sigma) to (w/sigma, 1/sigma) goes into the box of (v, phi), the least that there is, and gives the same
     priors, so a maximum over (w, sigma) is at most that over the box; which holds locations out of reach of w."""
     w, f, sigma, bound, least, most = z3.Reals("w f sigma B least most")
-    known = (-bound <= w, w <= bound, 0 < least, least <= sigma, sigma <= most)
+    known = (-bound <= w, w <= bound, least > 0, least <= sigma, sigma <= most)
     v, phi = z3.Reals("v phi")
     image = (v * sigma == w, phi * sigma == 1)
     # the ends of the box, as z3 numbers that the box defines
@@ -86,4 +86,4 @@ def check_parameter_box(subject: tuple[Fraction, Fraction, Fraction] = (F(2), F(
     assert true > box + ball(F(3, 10)), (true, box)
     shown = [float(value.mid()) for value in (true, box)]
     assert [round(value, 2) for value in shown] == [4.91, 4.61], "as the row says"
-    return f"best loss over (w, sigma) {shown[0]:.3f}, in the box of (v, phi) {shown[1]:.3f}: '=' in the proof must be '<='"
+    return f"best loss over (w, sigma) {shown[0]:.3f}, in the box {shown[1]:.3f}: '=' in the proof must be '<='"

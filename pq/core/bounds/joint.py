@@ -173,7 +173,8 @@ def joint_even_gap(
     if widest < 1:
         raise ValueError(f"n must be above m, got {n} records for {m} quantiles")
     best, most = math.inf, (widest - 1) // 2
-    least = math.floor(min(counts_moved / epsilon, most + 1) - 0.5)  # convex in the width, and least at 2 counts_moved / epsilon
+    # convex in the width 2 w + 1 and least at 2 counts_moved / epsilon, so a whole w beside that is best
+    least = math.floor(min(counts_moved / epsilon, most + 1) - 0.5)
     for half in {min(max(least, 0), most), min(least + 1, most)}:
         width = 2 * half + 1
         log_psi = min(math.lgamma(m + 1) + m * (math.log(width) + log_cell_mass), 0.0)
