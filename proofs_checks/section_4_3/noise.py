@@ -176,7 +176,7 @@ def check_concentration(subject: float = 1.0) -> str:
             largest = max(largest, float(tail / failure))
     rare, mean = mpmath.mpf(10) ** -40_000, mpmath.sqrt(2 / mpmath.pi)  # of one normal
     tails = [
-        mpmath.erfc((mean / mpmath.sqrt(2) + by * mpmath.sqrt(-mpmath.log(rare)))) for by in (subject, 0.995 * subject)
+        mpmath.erfc(mean / mpmath.sqrt(2) + by * mpmath.sqrt(-mpmath.log(rare))) for by in (subject, 0.995 * subject)
     ]
     assert tails[0] <= rare < tails[1], "no smaller constant does for rare events"
     return f"Gaussian concentration of the largest modulus: exact tails at most {largest:.2f} of b/T"
