@@ -90,7 +90,8 @@ def quantile_intervals(
 ) -> Array:
     """Intervals (m, 2) that hold all quantiles (m,) at once with probability at least `level`; ends may be infinite.
 
-    edges: (c - 1,) increasing. counts: (c,) noisy records of `(-inf, e_1], ..., (e_{c-1}, inf)`. noise: of each count.
+    edges: (c - 1,) increasing, none for one cell. counts: (c,) noisy records of `(-inf, e_1], ..., (e_{c-1}, inf)`.
+    noise: of each count.
     population: whether the quantiles are those of the law that the records are independent draws from, else the
     column's, any value with at most q n records below it and at least q n up to it; a column without records has none.
     Raises `ValueError` naming level.
@@ -109,7 +110,7 @@ def quantile_intervals(
         radius += math.sqrt(0.5 * max(running[-1] + radius, 0.0) * math.log(2.0 / risk))
     excess = running[:-1] - np.asarray(quantiles, dtype=np.float64)[:, None] * running[-1]
     below, above = excess < -radius, excess > radius
-    ends = np.concatenate([[-np.inf], edges, [np.inf]])
-    lower = ends[np.max(below * np.arange(1, len(edges) + 1), axis=1)]
-    upper = ends[np.min(np.where(above, np.arange(1, len(edges) + 1), len(edges) + 1), axis=1)]
+    ends, last = np.concatenate([[-np.inf], edges, [np.inf]]), len(edges) + 1
+    lower = ends[np.max(below * np.arange(1, last), axis=1, initial=0)]
+    upper = ends[np.min(np.where(above, np.arange(1, last), last), axis=1, initial=last)]
     return np.stack([lower, upper], axis=1)

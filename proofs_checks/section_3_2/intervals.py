@@ -61,13 +61,29 @@ def check_running_sums(subject: Callable[[DiscreteLaplace, int, float], int] = r
     return f"radii of running sums are the least ones: {cases} laws"
 
 
-COLUMNS = ((3, 0, 4), (5, 5, 5), (0, 9, 1), (1, 1, 1), (0, 1, 0))  # records in three cells, whose edges are 1 and 2
 QUANTILES = np.arange(13) / 12
+COUNTS = {  # records by cell, for columns of one to four cells, with the epsilon of their noise
+    F(1): ((4,), (0,), (5, 2), (0, 7), (3, 0, 4), (5, 5, 5), (0, 9, 1), (1, 1, 1), (0, 1, 0)),
+    F(3): ((2, 0, 3, 1), (0, 6, 0, 0), (1, 1, 1, 1)),
+}
+PLACES: dict[str, Callable[[int, int], float]] = {  # of a column's record in a cell that is (cell, cell + 1]
+    "centres": lambda cell, i: cell + 0.5,
+    "upper edges": lambda cell, i: cell + 1.0,
+    "just beyond lower edges": lambda cell, i: math.nextafter(cell, math.inf),
+    "both": lambda cell, i: cell + 1.0 if i % 2 else math.nextafter(cell, math.inf),
+    "far away": lambda cell, i: (cell + 0.5) if i else (-1e300 if cell == 0 else math.nextafter(cell, math.inf)),
+}
 
 
-def quantile_sets(column: tuple[int, ...]) -> list[tuple[float, float]]:
+def columns_of(counts: tuple[int, ...]) -> list[list[float]]:
+    """Records with these counts in cells with the edges 1, 2, ...: the outer two have one."""
+    return [
+        sorted(place(cell, i) for cell, n in enumerate(counts) for i in range(n)) for place in PLACES.values()
+    ]  # fmt: skip
+
+
+def quantile_sets(x: list[float]) -> list[tuple[float, float]]:
     """Least and largest value with at most q n records below it and at least q n up to it, for each q."""
-    x = [cell + 0.5 for cell, n in enumerate(column) for _ in range(n)]
     sets = []
     for k in range(13):
         rank = F(k, 12) * len(x)
@@ -85,17 +101,18 @@ def _shorter(edges: Any, counts: Any, noise: DiscreteLaplace, quantiles: Any, le
 
 def _of_the_true_total(edges: Any, counts: Any, noise: DiscreteLaplace, quantiles: Any, level: float) -> Any:
     """An edge's own noise, as if the total had none."""
-    half = running_sum_radius(noise, 3, (1 - level) / 2) / 2
+    half = running_sum_radius(noise, len(counts), (1 - level) / 2) / 2
     excess = np.cumsum(counts)[:-1] - quantiles[:, None] * np.sum(counts)
     ends, steps = np.array([-np.inf, *edges, np.inf]), np.arange(1, len(edges) + 1)
-    low = ends[np.max((excess < -half) * steps, axis=1)]
-    return np.stack([low, ends[np.min(np.where(excess > half, steps, len(edges) + 1), axis=1)]], axis=1)
+    low = ends[np.max((excess < -half) * steps, axis=1, initial=0)]
+    most = len(edges) + 1
+    return np.stack([low, ends[np.min(np.where(excess > half, steps, most), axis=1, initial=most)]], axis=1)
 
 
 def _closed(edges: Any, counts: Any, noise: DiscreteLaplace, quantiles: Any, level: float) -> Any:
     """An edge at which the counts are just as far as the noise may be counts as one that they are beyond."""
     found = quantile_intervals(edges, counts, noise, quantiles, level)
-    radius = running_sum_radius(noise, 3, (1 - level) / 2)
+    radius = running_sum_radius(noise, len(counts), (1 - level) / 2)
     excess = np.cumsum(counts)[:-1] - quantiles[:, None] * np.sum(counts)
     for j, edge in enumerate(edges):
         found[:, 0] = np.where(np.abs(excess[:, j] + radius) < 1e-9, np.maximum(found[:, 0], edge), found[:, 0])
@@ -107,26 +124,50 @@ def _wide(edges: Any, counts: Any, noise: DiscreteLaplace, quantiles: Any, level
     return np.tile([-np.inf, np.inf], (len(quantiles), 1))
 
 
+def _moved(low: float, high: float) -> Intervals:
+    """Ends moved inwards by so much, in floats if it is less than one."""
+
+    def moved(*known: Any) -> Any:
+        found = quantile_intervals(*known)
+        inner = found + np.array([low, -high])
+        if low < 1e-9:  # twice the next float: the interval is open there
+            inner[:, 0] = np.nextafter(np.nextafter(found[:, 0], np.inf), np.inf) if low else found[:, 0]
+        if high < 1e-9:
+            inner[:, 1] = np.nextafter(found[:, 1], -np.inf) if high else found[:, 1]
+        return inner
+
+    return moved
+
+
 @check(
     "ours:count-intervals",
     code=quantile_intervals,
-    rejects=[_shorter, _of_the_true_total, _closed, _wide],
+    rejects=[
+        _shorter,
+        _of_the_true_total,
+        _closed,
+        _wide,
+        *(_moved(*by) for by in ((0.4, 0.4), (0.4, 0.0), (0.0, 0.4), (1e-12, 0.0), (0.0, 1e-12))),
+    ],
 )
 def check_intervals_hold(subject: Intervals = quantile_intervals) -> str:
-    """Noise whose sums from either end stay within the radius leaves all quantiles of a column in their intervals."""
-    noise, level, edges = DiscreteLaplace(F(1)), 0.7, np.array([1.0, 2.0])
-    radius, held, beyond = running_sum_radius(noise, 3, 0.5 * (1 - level)), 0, 0
-    for column, noises in itertools.product(COLUMNS, itertools.product(range(-radius - 1, radius + 2), repeat=3)):
-        sums = np.cumsum(noises)
-        farthest = max(np.max(np.abs(sums)), np.max(np.abs(sums[-1] - sums)))
-        if farthest > radius + 1:
-            continue
-        found = subject(edges, np.array(column) + noises, noise, QUANTILES, level)
-        inside = all(
-            low <= first and last <= high
-            for (low, high), (first, last) in zip(found, quantile_sets(column), strict=True)
-        )
-        assert inside or farthest == radius + 1, (column, noises)
-        held, beyond = held + inside, beyond + (not inside)
+    """Noise whose sums from either end stay within the radius leaves all quantiles of a column in their intervals, for
+    one to four cells, wherever in its cell a record lies, on an edge and just beyond it too."""
+    level, held, beyond = 0.7, 0, 0
+    for epsilon, columns in COUNTS.items():
+        noise = DiscreteLaplace(epsilon)
+        for counts in columns:
+            radius, edges = running_sum_radius(noise, len(counts), 0.5 * (1 - level)), np.arange(1.0, len(counts))
+            sets = [np.array(quantile_sets(x)) for x in columns_of(counts) if x]
+            for noises in itertools.product(range(-radius - 1, radius + 2), repeat=len(counts)):
+                sums = np.cumsum(noises)
+                farthest = max(np.max(np.abs(sums)), np.max(np.abs(sums[-1] - sums)))
+                if farthest > radius + 1:
+                    continue
+                found = subject(edges, np.array(counts) + noises, noise, QUANTILES, level)
+                for true in sets:
+                    inside = bool(np.all(found[:, 0] <= true[:, 0]) and np.all(true[:, 1] <= found[:, 1]))
+                    assert inside or farthest == radius + 1, (counts, noises)
+                    held, beyond = held + inside, beyond + (not inside)
     assert beyond > 0, "a smaller radius does"
-    return f"intervals hold all quantiles while running sums are within {radius}: {held} cases; {beyond} beyond fail"
+    return f"intervals hold all quantiles while running sums are within the radius: {held} cases; {beyond} beyond fail"

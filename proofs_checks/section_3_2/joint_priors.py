@@ -1,4 +1,4 @@
-"""Priors for all quantiles at once, beyond the paper: U and where it is convex, mixing, learning, and what m costs."""
+"""Priors for all quantiles at once, beyond the paper: U and where it is convex, mixing, and learning."""
 
 from __future__ import annotations
 
@@ -10,12 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from pq.bounds import cells_gap, joint_even_gap, joint_mixed_gap, joint_mixed_psi
-from pq.core.decode import DecodedDistribution, isotonic_records
+from pq.bounds import joint_gap, joint_mixed_gap, joint_mixed_psi
 from pq.core.public_joint import average_posterior
 from pq.losses import joint_mixture, place_and_width
 from proofs_checks.engine.registry import check
-from proofs_checks.section_3_2.joint import exact_best, tails
+from proofs_checks.section_3_2.joint import exact_best
 
 F = Fraction
 EPSILON = 2 * math.log(2)  # scores count in powers of two
@@ -50,6 +49,15 @@ def _without_the_weight(quantile: float, log_psi: float, weight: float, *known: 
 
 def _of_the_other_weight(quantile: float, log_psi: float, weight: float, *known: float, **facts: Any) -> float:
     return joint_mixed_gap(quantile, log_psi, 1.0 - weight, *known, **facts)
+
+
+def _of_scaled_logarithm(factor: float) -> Callable[..., float]:
+    """The price of the weight times a factor, the member's own bound as it is."""
+
+    def scaled_price(quantile: float, log_psi: float, weight: float, *known: float, **facts: Any) -> float:
+        return joint_mixed_gap(quantile, log_psi, weight**factor, *known, **facts)
+
+    return scaled_price
 
 
 def _of_the_best(log_psis: list[float], weights: tuple[Fraction, ...]) -> float:
@@ -89,6 +97,34 @@ def check_joint_mixing(subject: tuple[Any, Any] = (joint_mixed_psi, joint_mixed_
                     assert sum(missed, F(0)) <= beta * whole, (weights, member, beta)
                     cases += 1
     return f"a mixture costs a member the logarithm of its weight, once: {cases} exact tails"
+
+
+PRICES = ((F(0), F(1)), (F(1, 4), F(3, 4)), (F(1, 2), F(1, 2)), (F(2, 3), F(2, 3)), (F(1), F(1)))  # max(q, 1 - q)
+
+
+@check(
+    "ours:joint-mixing",
+    code=(joint_mixed_gap, joint_gap),
+    rejects=[
+        *(_of_scaled_logarithm(factor) for factor in (0.99, 1.01)),
+        lambda *known: 0.99 * joint_mixed_gap(*known),
+        lambda quantile, *known: joint_mixed_gap(max(quantile, 1 - quantile, 2 / 3), *known),
+    ],
+)
+def check_price_of_mixing(subject: Callable[..., float] = joint_mixed_gap) -> str:
+    """The price is max(q, 1 - q) (2 / epsilon) log(1 / w) for every q, and all of it is paid where a member of weight
+    1e-30 is sure of the optimal cell and the others lie at a score of 400, at the median."""
+    for (q, share), weight, epsilon in itertools.product(PRICES, (F(1, 2), F(1, 10), F(1, 10**30)), (0.3, EPSILON)):
+        own, mixed = (
+            one(float(q), -2.0, *w, epsilon, 0.05) for one, w in ((joint_gap, ()), (subject, (float(weight),)))
+        )
+        assert math.isclose(mixed - own, float(share) * 2 / epsilon * math.log(1 / weight), rel_tol=1e-9), (q, weight)
+    far, weight = 400, F(1, 10**30)
+    assert exact_best((0, far), (F(1, 2),)) == far
+    beta = float((1 - weight) / (weight * 2**far + 1 - weight)) * (1 - 1e-9)  # missed with just more than that
+    bound = subject(0.5, 0.0, float(weight), EPSILON, beta)
+    assert far / 2 <= bound <= 1.0001 * far / 2, bound
+    return "mixing costs max(q, 1 - q) (2/epsilon) log(1/w), and all of it where the other members are far off"
 
 
 @check("ours:joint-mixing", rejects=[lambda weight, m: weight, lambda weight, m: weight ** (m - 1)])
@@ -284,69 +320,3 @@ def check_learned_weights(subject: Callable[..., Any] = average_posterior) -> st
         each = [-sum(float(p) * math.log(row[i]) for p, row in zip(chances, ROWS, strict=True)) for i in range(3)]
         assert expected <= min(each) + math.log(3) / length
     return f"averaged posteriors are within log(L) / T of the best member: {cases} sequences in fractions"
-
-
-# --- the number of quantiles ------------------------------------------------------------------------------------------
-
-
-def _a_third(*known: Any, **facts: Any) -> float:
-    return joint_even_gap(*known, **facts) / 3.0
-
-
-def _of_dense_cells(m: int, n: int, log_cell_mass: float, *known: float, **facts: Any) -> float:
-    return joint_even_gap(m, n, 0.5 * log_cell_mass, *known, **facts) - m
-
-
-@check("ours:joint-linear", code=joint_even_gap, rejects=[_a_third, _of_dense_cells])
-def check_linear_in_m(subject: Callable[..., float] = joint_even_gap) -> str:
-    """Score and share of the box of windows, and exact tails of the largest gap, for cells of equal mass."""
-    cases, worst = 0, 0.0
-    for n, m in ((2, 1), (4, 1), (6, 2), (9, 2), (7, 3)):
-        law, whole = tails(n, m)
-        for half in range((n // (m + 1) - 1) // 2 + 1):
-            aims = [round(F(n * (j + 1), m + 1)) for j in range(m)]
-            inside = [r for r in law if all(abs(c - t) <= half for c, t in zip(r, aims, strict=True))]
-            assert max(law[r][0] for r in inside) <= m * (2 * half + 1)
-            least = math.factorial(m) * F(2 * half + 1, n + 1) ** m
-            assert sum((law[r][1] for r in inside), F(0)) >= least
-        for beta in (*BETAS, F(1, 10**6)):
-            bound = subject(m, n, -math.log(n + 1), EPSILON, float(beta))
-            off = {r: max(abs(c - F(n * (j + 1), m + 1)) for j, c in enumerate(r)) for r in law}
-            missed = sum((law[r][2] for r in law if off[r] > bound), F(0)) / whole
-            assert missed <= beta, (n, m, beta)
-            cases, worst = cases + 1, max(worst, float(missed / beta))
-    return f"the bound that is linear in m is missed with at most {worst:.2f} of its probability: {cases} exact cases"
-
-
-def exact_noise(reach: int) -> dict[int, Fraction]:
-    """Discrete Laplace noise at epsilon = log 2, up to a reach."""
-    return {k: F(1, 3) * F(1, 2) ** abs(k) for k in range(-reach, reach + 1)}
-
-
-def _without_the_cell(quantile: float, cells: int, largest: float, *known: float) -> float:
-    return cells_gap(quantile, cells, 0.0, *known)
-
-
-def _of_one_cell(quantile: float, cells: int, largest: float, epsilon: float, beta: float) -> float:
-    return cells_gap(quantile, 1, largest, 2 * epsilon, min(4 * beta, 0.99)) - largest
-
-
-@check("ours:cells-free", code=(cells_gap, isotonic_records), rejects=[_without_the_cell, _of_one_cell])
-def check_cells_are_free_of_m(subject: Callable[..., float] = cells_gap) -> str:
-    """Exact probability that any of 41 quantiles of isotonic counts is off by more than its bound, over all noises."""
-    levels, edges, cases, worst = np.linspace(0.0, 1.0, 41), np.array([1.0, 2.0]), 0, 0.0
-    noise = exact_noise(6)
-    for counts in ((4, 0, 3), (0, 9, 0), (1, 1, 8)):
-        running, n, off = np.cumsum([0, *counts]), sum(counts), []
-        for drawn in itertools.product(noise, repeat=3):
-            law = DecodedDistribution(edges, isotonic_records(np.array(counts) + np.array(drawn)), (0.0, 3.0))
-            cell = np.searchsorted(edges, law.quantile(levels), side="left")
-            gaps = np.maximum(np.abs(running[cell] - levels * n), np.abs(running[cell + 1] - levels * n))
-            off.append((math.prod((noise[k] for k in drawn), start=F(1)), gaps))
-        seen = sum((p for p, _ in off), F(0))
-        for beta in (F(1, 2), F(1, 5), F(1, 10)):
-            limits = np.array([subject(q, 3, max(counts), math.log(2), float(beta)) for q in levels.tolist()])
-            missed = sum((p for p, gaps in off if np.any(gaps > limits + 1e-6)), F(0)) + 1 - seen
-            assert missed <= beta, (counts, beta)
-            cases, worst = cases + 1, max(worst, float(missed / beta))
-    return f"all quantiles of cells at once miss their bound with at most {worst:.2f} of its probability: {cases} cases"

@@ -1,4 +1,5 @@
-"""What learning the weights of a joint prior pays, beyond the paper: on every sequence, and all of it on some."""
+"""What learning the weights of a joint prior pays, beyond the paper: on every sequence, and all of it on some; what
+their average pays in expectation."""
 
 from __future__ import annotations
 
@@ -25,17 +26,64 @@ MASSES = (F(0), F(1, 2), F(1))  # of the others; the first member's is a half
 )
 def check_what_weights_pay(subject: Callable[[int], Fraction] = lambda count: F(count)) -> str:
     """Posterior weights pay at most log L more than the first member, on any sequence, and just that where the others
-    give nothing; so do m fits apart, m times."""
+    give nothing. Two quantiles apart, each on a sequence of its own: twice that at most, and on some."""
     cases = 0
     for count, length in itertools.product((1, 2, 3), (1, 2)):
-        least = F(1)
-        for others in itertools.product(itertools.product(MASSES, repeat=count - 1), repeat=length):
-            rows = tuple((F(1, 2), *row) for row in others)
-            now = posteriors((F(1, count),) * count, rows)
-            each = zip(now, rows, strict=False)  # the weights after the last are not paid with
-            paid = math.prod(sum(w * s for w, s in zip(weights, row, strict=True)) for weights, row in each)
-            least, cases = min(least, F(paid) / F(1, 2) ** length), cases + 1
-        assert least == 1 / subject(count), (count, length)
-        for m in (2, 9):
-            assert least**m == 1 / F(count) ** m, "fits apart have m logarithms to pay"
+        paid = [
+            paid_beside_first(count, others)
+            for others in itertools.product(itertools.product(MASSES, repeat=count - 1), repeat=length)
+        ]
+        assert min(paid) == 1 / subject(count), (count, length)
+        apart = [one * two for one, two in itertools.product(paid, repeat=2)]
+        assert min(apart) == 1 / subject(count) ** 2, "two logarithms"
+        cases += len(paid) + len(apart)
     return f"learning weights pays log L at most, and just that on some sequences: {cases} in fractions"
+
+
+def paid_beside_first(count: int, others: tuple[tuple[Fraction, ...], ...]) -> Fraction:
+    """Product over data sets of the mixtures' shares over that of the first member's, which is a half."""
+    rows = tuple((F(1, 2), *row) for row in others)
+    each = zip(posteriors((F(1, count),) * count, rows), rows, strict=False)  # those after the last are not paid with
+    paid = math.prod((sum((w * s for w, s in zip(now, row, strict=True)), F(0)) for now, row in each), start=F(1))
+    return F(paid) / F(1, 2) ** len(rows)
+
+
+def excess_of_average(rows: tuple[tuple[Fraction, ...], ...], chances: tuple[Fraction, ...], length: int) -> float:
+    """Expected U of averaged posterior weights, on a data set that is independent of those that they have seen, less
+    that of the best member. rows: shares of the members in each data set that there may be."""
+    count, expected = len(rows[0]), 0.0
+    for picks in itertools.product(range(len(rows)), repeat=length):
+        seen = [*posteriors((F(1, count),) * count, tuple(rows[i] for i in picks))][:length]
+        mean = [sum((now[k] for now in seen), F(0)) / length for k in range(count)]
+        shares = [sum((w * s for w, s in zip(mean, row, strict=True)), F(0)) for row in rows]
+        chance = math.prod((chances[i] for i in picks), start=F(1))
+        expected -= float(chance) * math.fsum(float(p) * math.log(s) for p, s in zip(chances, shares, strict=True))
+    finite = [k for k in range(count) if all(row[k] for row in rows)]
+    each = (-math.fsum(float(p) * math.log(row[k]) for p, row in zip(chances, rows, strict=True)) for k in finite)
+    return expected - min(each)
+
+
+@check(
+    "ours:joint-weights",
+    rejects=[
+        lambda count: 0.99 * math.log(count),
+        lambda count: 1.01 * math.log(count),
+        lambda count: math.log(count - 1),
+        lambda count: math.log(3),
+    ],
+)
+def check_average_of_weights(subject: Callable[[int], float] = math.log) -> str:
+    """Averaged posteriors are within log(L) / T of the best member in expectation, for three laws of data sets; where
+    the others give nothing, one data set pays all of it."""
+    cases, most = 0, dict.fromkeys((2, 3, 5), 0.0)
+    for count, length in itertools.product(most, (1, 2, 4)):
+        alone = (F(1, 2),) + (F(0),) * (count - 1)
+        close = tuple(F(k + 1, count + 1) for k in range(count))
+        laws = (((alone, alone), (F(1, 2), F(1, 2))), ((close, close[::-1]), (F(2, 3), F(1, 3))))
+        laws = (*laws, ((alone[:1] + close[:-1], close), (F(9, 10), F(1, 10))))
+        for rows, chances in laws:
+            excess = length * excess_of_average(rows, chances, length)
+            assert excess <= subject(count) + 1e-12, (count, length, excess)
+            most[count], cases = max(most[count], excess), cases + 1
+    assert all(abs(found - subject(count)) < 1e-12 for count, found in most.items()), "not the least"
+    return f"averaged posteriors are within log(L) / T of the best member, attained at T = 1: {cases} laws"

@@ -50,6 +50,24 @@ def check_uniform_first_cell(subject: Callable[[list[float], float], float] = le
     )
 
 
+@check(
+    "text:uniform-bound", code=uniform_bound, rejects=[scaled(uniform_bound, factor) for factor in (0.5, 0.99, 1.01)]
+)
+def check_uniform_bound_attained(subject: Callable[[float, float, float, float], float] = uniform_bound) -> str:
+    """(2/epsilon) log((b - a)/(beta psi)) for records in the middle of (0, 1), all psi apart: their outer cells have
+    nearly all of the prior and the largest gap, which is then missed with just the stated probability."""
+    z, n, count = F(1, 10**9), 40, 0  # records, and z = exp(-epsilon/2)
+    for psi in (F(1, 10**6), F(1, 10**30)):
+        outer = (1 - (n - 1) * psi) / 2
+        prior = {k + HALF: outer if k in (0, n) else psi for k in range(n + 1)}
+        law = mechanism(Restricted(Grid(n), -math.inf, math.inf), HALF, prior, z)
+        farthest = law[HALF] + law[n + HALF]
+        bound = subject(1.0, float(psi), -2 * math.log(z), float(farthest) * (1 - 1e-9))
+        assert n / 2 <= bound <= 1.001 * n / 2, bound  # else the gap exceeds it with more than the probability
+        count += 1
+    return f"(2/epsilon) log((b - a)/(beta psi)) is the gap itself, to a thousandth, for {count} columns in fractions"
+
+
 def first_counts(rank: int) -> bool:
     """Whether the distance from a to the first record belongs to psi."""
     return rank == 0

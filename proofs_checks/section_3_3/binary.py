@@ -184,13 +184,17 @@ def check_binary_step(subject: Callable[[int], tuple[int, int]] = lambda depth: 
 @check(
     "step:binary-display",
     code=fibonacci,
-    rejects=[lambda k: golden(k + 1) / arb(5).sqrt(), lambda k: golden(k + 2) / arb(5).sqrt() * arb("0.9")],
+    rejects=[
+        lambda k: golden(k + 1) / arb(5).sqrt(),
+        *(lambda k, by=by: golden(k + 2) / arb(5).sqrt() * arb(by) for by in ("0.9", "0.99", "1.01")),
+    ],
 )
 def check_binary_display(subject: Callable[[int], arb] = lambda k: golden(k + 2) / arb(5).sqrt()) -> str:
     """phi^(k+1)/sqrt 5 in the last display of thm:binary is exceeded from k = 2 on; phi^(k+2)/sqrt 5 never is."""
     beta = HALF
     for k in range(1, 90):
         assert arb(fibonacci(k + 2) - 1) < subject(k), k
+    assert subject(80) < arb("1.001") * (fibonacci(82) - 1), "close in the end"
     for k in (2, 3, 4):
         chain = binary_chain(k, 4000, margin=4)
         printed = golden(k + 1) / arb(5).sqrt() * chain.log_spread(beta) / log_ball(2)

@@ -60,6 +60,7 @@ def check_binary_formula(subject: Callable[..., float] = thm_binary) -> str:
     "text:depth-budgets",
     "step:kary-last",
     "thm:kary",
+    "thm:kary-main",
     code=(thm_kary, kary_depth),
     rejects=[
         scaled(thm_kary, 0.99),

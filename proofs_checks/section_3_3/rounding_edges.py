@@ -186,21 +186,24 @@ def _parts_of(*arguments: Any, leading: float, ranks: float, side: int) -> tuple
         partial(_parts_of, leading=1.0, ranks=1.0, side=0),
         partial(_parts_of, leading=1.0, ranks=-1.0, side=1),
         lambda *a: cor_multiple(*a, version="paper"),
+        lambda *a: cor_multiple(*a[:-1], min(max(a[-1], 0.1), 0.9)),
+        lambda radius, width, *a: cor_multiple(max(radius, width / 2), width, *a),
     ],
 )
 def check_multiple_formula(subject: Callable[..., tuple[float, float]] = cor_multiple) -> str:
     """Both guarantees term by term, m = 1 to 127: linearity leaves the weight of the trusted prior, or of the perfect
     one, in the logarithm; d^2 and the restricted tree's ranks, d (F_{d+2} - 1) and the edge tree's, node by node."""
-    radius, width, psi, epsilon, beta, weight = 1.01, 2.0, 0.05, 0.7, 0.1, 0.2
-    mass = 2 * width * psi / math.pi / (width**2 + 4 * radius**2)
-    for levels in range(1, 8):
-        m = 2**levels - 1
-        robust, consistent = subject(radius, width, psi, epsilon, m, beta, weight)
-        wanted = 2 / epsilon * levels**2 * math.log(m / (beta * weight * mass)) + float(tree_rounding(levels, 1))
-        assert math.isclose(robust, wanted, rel_tol=1e-9), (m, "robust")
-        constant = levels * (fibonacci(levels + 2) - 1)
-        wanted = 2 / epsilon * constant * math.log(m / (beta * (1 - weight))) + float(tree_rounding(levels, 2))
-        assert math.isclose(consistent, wanted, rel_tol=1e-9), (m, "consistent")
+    settings = ((1.01, 2.0, 0.05, 0.7, 0.1), (40.0, 3.0, 1e-6, 0.02, 0.5), (0.5, 100.0, 2.0, 9.0, 1e-9))
+    for (radius, width, psi, epsilon, beta), weight in itertools.product(settings, (0.0, 0.2, 0.75, 1.0)):
+        mass = 2 * width * psi / math.pi / (width**2 + 4 * radius**2)
+        for levels in range(1, 8):
+            m = 2**levels - 1
+            found = subject(radius, width, psi, epsilon, m, beta, weight)
+            constants = levels**2, levels * (fibonacci(levels + 2) - 1)
+            for side, (constant, share) in enumerate(zip(constants, (weight * mass, 1 - weight), strict=True)):
+                excess = math.log(m / (beta * share)) if share else math.inf  # a prior that is not there says nothing
+                wanted = 2 / epsilon * constant * excess + float(tree_rounding(levels, side + 1))
+                assert math.isclose(found[side], wanted, rel_tol=1e-9), (m, weight, side)
     return (
         "cor:multiple: d^2 and R_d on the trusted prior, d (F_(d+2) - 1) and F_(d+2) - 2 on the perfect one, m to 127"
     )

@@ -91,7 +91,10 @@ def _neighbour_separation(data: Any) -> Fraction:
     return min(b - a for a, b in pairwise(data))
 
 
-@check("thm:quantile-regret/rank-zero", rejects=[_neighbour_separation, lambda data: F(101, 100) * with_ends(data)])
+@check(
+    "thm:quantile-regret/rank-zero",
+    rejects=[_neighbour_separation, *(lambda data, by=by: F(by, 100) * with_ends(data) for by in (99, 101))],
+)
 def check_edge_interval(subject: Callable[[Sequence[F]], F] = with_ends) -> str:
     """<s, W> >= gamma psi/(b-a) fails at rank 0, where the optimal interval (a, x_1] may be shorter than psi."""
     for data, q in (([F(1, 1000), F(1, 2)], F(1, 4)), ([F(1, 4), F(1, 2), F(9, 10)], F(1, 2))):
@@ -99,6 +102,7 @@ def check_edge_interval(subject: Callable[[Sequence[F]], F] = with_ends) -> str:
         ends = [F(0), *data, F(1)]
         optimal = ends[rank + 1] - ends[rank]
         assert optimal >= subject(data), f"rank {rank}: optimal interval {optimal} < {subject(data)}"
+        assert rank or optimal == subject(data), "just that long at rank 0"
     return (
         "rank 0: x = (1/1000, 1/2) has psi = 0.499 and optimal interval 1/1000; psi must count the distances to a and b"
     )

@@ -114,7 +114,10 @@ def check_euclidean_comparison(subject: float = 0.25) -> str:
     )
 
 
-@check("thm:dpftrl/euclidean-case", rejects=[(F(1, 2), 2), (1, 1)])
+@check(
+    "thm:dpftrl/euclidean-case",
+    rejects=[(F(1, 2), 2), (1, 1), *((F(by, 100), 2) for by in (99, 101)), *((1, F(2 * by, 100)) for by in (99, 101))],
+)
 def check_euclidean_case(subject: tuple[int | Fraction, int | Fraction] = (1, 2)) -> str:
     """The Euclidean norm is its own dual and 1-Lipschitz; two gradients of norm at most L differ by 2 L at most (z3).
 
@@ -127,6 +130,9 @@ def check_euclidean_case(subject: tuple[int | Fraction, int | Fraction] = (1, 2)
     prove(z3.Implies(plane, (a - r) * (a - r) <= constant * constant * distance), "Lipschitz constant of the norm")
     short = z3.And(plane, limit > 0, a <= limit, r <= limit)
     prove(z3.Implies(short, distance <= factor * factor * limit * limit), "difference of two gradients")
+    assert subject[0] ** 2 * (1 - 3) ** 2 == (1 - 3) ** 2 and subject[1] ** 2 == (1 - -1) ** 2, (
+        "on a line: both are least"
+    )
     return "Euclidean DP-FTRL: C = 1 and Delta_2 <= 2L, both least (z3, in the plane of two vectors)"
 
 

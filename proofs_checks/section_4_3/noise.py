@@ -163,7 +163,7 @@ def check_gaussian_width(subject: Callable[[int], float] = lambda p: 2 * math.sq
     return "Gaussian width: 2 sqrt(log md) bounds it for md >= 2 (exact E max|z|); Euclidean <= sqrt(d)"
 
 
-@check("step:dpftrl-concentration", rejects=[0.6, 0.0])
+@check("step:dpftrl-concentration", rejects=[0.6, 0.0, 0.99, 1.01])
 def check_concentration(subject: float = 1.0) -> str:
     """Pr{max |z_i| >= E max |z_i| + sqrt(2 log(T/b))} <= b/T: exact tails of the largest of p normals."""
     largest = 0.0
@@ -174,6 +174,11 @@ def check_concentration(subject: float = 1.0) -> str:
             tail = -mpmath.expm1(p * mpmath.log1p(-mpmath.erfc(at / mpmath.sqrt(2))))
             assert tail <= failure, (p, failure)
             largest = max(largest, float(tail / failure))
+    rare, mean = mpmath.mpf(10) ** -40_000, mpmath.sqrt(2 / mpmath.pi)  # of one normal
+    tails = [
+        mpmath.erfc(mean / mpmath.sqrt(2) + by * mpmath.sqrt(-mpmath.log(rare))) for by in (subject, 0.995 * subject)
+    ]
+    assert tails[0] <= rare < tails[1], "no smaller constant does for rare events"
     return f"Gaussian concentration of the largest modulus: exact tails at most {largest:.2f} of b/T"
 
 

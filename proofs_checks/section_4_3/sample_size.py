@@ -69,7 +69,11 @@ def check_loss_range_least(subject: Callable[[Sequence[F]], F] = with_ends) -> s
 @check(
     "ours:centred-range",
     "cor:quantile-regret/sample-size",
-    rejects=[lambda d, gamma: np.log(d), lambda d, gamma: 2 * np.log(d / gamma)],
+    rejects=[
+        lambda d, gamma: np.log(d),
+        lambda d, gamma: 2 * np.log(d / gamma),
+        *(lambda d, gamma, by=by: by * np.log(d / gamma) for by in (0.99, 1.01)),
+    ],
 )
 def check_centred_range(subject: Callable[[int, float], float] = lambda d, gamma: math.log(d / gamma)) -> str:
     """Ours: on weights >= gamma/d the losses of one data set differ by at most log(d/gamma), whatever psi is."""
@@ -80,8 +84,9 @@ def check_centred_range(subject: Callable[[int, float], float] = lambda d, gamma
         points = gamma / d + (1 - gamma) * rng.dirichlet(np.full(d, 0.2), (60, m))
         losses = np.log(np.sum(1 / np.einsum("ij,kij->ki", scores, points), axis=1))
         assert np.ptp(losses) <= subject(d, gamma) * (1 + 1e-9), (m, d, gamma)
-    best, worst = 1 - 0.01 * 3 / 4, 0.01 / 4  # s = e_1, d = 4, gamma = 1/100
-    assert math.log(best / worst) >= subject(4, 0.01) - 0.01, "more than is needed"
+    for gamma in (0.01, 1e-6):  # s = e_1, d = 4: the first weight may be all or gamma/4
+        reached = math.log((1 - gamma * 3 / 4) / (gamma / 4))
+        assert reached <= subject(4, gamma) <= reached + gamma, "just that in the limit"
     d_, m_, lam, x, alpha = sympy.symbols("d m lam x alpha", positive=True)
     steps = d_**2 * m_**2 * x / (lam**2 * alpha**2)
     assert sympy.simplify(d_ * m_ / lam * sympy.sqrt(x * steps) / (alpha * steps)) == 1

@@ -311,7 +311,14 @@ def check_ratios(subject: Callable[[int], int] = lambda m: 1 if m == 1 else 2) -
     return f"kappa within exp(+-eps) for m = 1, exp(+-2 eps) for m > 1 (exact; {share:.2f} of it reached)"
 
 
-@check("text:gradient-unbounded", rejects=[lambda d, z, n: F(d), lambda d, z, n: 3 * d / z**n])
+@check(
+    "text:gradient-unbounded",
+    rejects=[
+        lambda d, z, n: F(d),
+        lambda d, z, n: 3 * d / z**n,
+        *(lambda d, z, n, by=by: F(by, 100) * d / z**n for by in (99, 101)),
+    ],
+)
 def check_gradient_bounded(subject: Callable[[int, Fraction, int], Fraction] = lambda d, z, n: d / z**n) -> str:
     """For n records no score is below exp(-eps n/2), so the gradient has l1 norm <= d exp(eps n/2) up to the boundary.
 
@@ -328,7 +335,8 @@ def check_gradient_bounded(subject: Callable[[int, Fraction, int], Fraction] = l
             inner = sum(s * F(p, sum(parts)) for s, p in zip(scores, parts, strict=True))
             assert sum(scores) / inner <= subject(d, z, n), (n, d)
         corner = (1 + z**n) / z**n  # s = (1, z^n), all weight on the second cell
-        assert corner <= subject(2, z, n) <= 2 * corner
+        many = (999 + z**n) / z**n  # s = (1, ..., 1, z^n), all weight on the last of a thousand cells
+        assert corner <= subject(2, z, n) <= 2 * corner and many <= subject(1000, z, n) <= F(1002, 1000) * many
         assert corner > reached
         reached = corner
     return "gradient on the whole simplex: l1 norm <= d exp(eps n/2) for n records; unbounded as n grows only"

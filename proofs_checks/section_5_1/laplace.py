@@ -14,21 +14,40 @@ from pq.losses import laplace_interval
 from proofs_checks.engine.registry import check
 from proofs_checks.tools.laplace import closed_form, laplace_points, mpf_of, stable_float
 
+Branch = Callable[[Any, Any], Any]
+
+
+def inner_branch(u: Any, z: Any) -> Any:
+    """U where the location lies in the interval: u = w phi / 2, z = theta - c phi, w its width, c its middle."""
+    return u - sympy.log(sympy.exp(u) - sympy.cosh(z))
+
+
+def outer_branch(u: Any, z: Any) -> Any:
+    """U for z >= u; for z <= -u it is that of -z."""
+    return z - sympy.log(sympy.sinh(u))
+
 
 @check(
     "text:burridge",
     "eq:closed-form/joint-convexity",
     "ours:level-sets",
     rejects=[
-        lambda u, z: u - sympy.log(sympy.exp(u) + sympy.cosh(z)),
-        lambda u, z: u - sympy.log(sympy.exp(2 * u) - sympy.cosh(z)),
+        (lambda u, z: u - sympy.log(sympy.exp(u) + sympy.cosh(z)), outer_branch),
+        (lambda u, z: u - sympy.log(sympy.exp(2 * u) - sympy.cosh(z)), outer_branch),
+        (lambda u, z: inner_branch(u, z) * sympy.Rational(101, 100), outer_branch),
+        (inner_branch, lambda u, z: z - sympy.log(sympy.cosh(u))),
+        (inner_branch, lambda u, z: z - sympy.log(u)),
+        (inner_branch, lambda u, z: outer_branch(u, z) + sympy.log(2)),
+        (inner_branch, lambda u, z: outer_branch(u, z) * sympy.Rational(99, 100)),
+        (inner_branch, lambda u, z: outer_branch(u, z) + z * (z - u)),
     ],
 )
-def check_joint_convexity(subject: Callable[[Any, Any], Any] | None = None) -> str:
+def check_joint_convexity(subject: tuple[Branch, Branch] = (inner_branch, outer_branch)) -> str:
     """U is jointly convex in (theta, phi): Hessian inside, sum of convex terms outside, C1 where the branches meet."""
-    u, z = sympy.symbols("u z", real=True)
-    loss = (subject or (lambda u, z: u - sympy.log(sympy.exp(u) - sympy.cosh(z))))(u, z)
+    u, z = sympy.symbols("u z", positive=True)
+    loss, outside = (branch(u, z) for branch in subject)
     base = sympy.exp(u) - sympy.cosh(z)
+    assert sympy.simplify(subject[0](u, -z) - loss) == 0, "even in z"
     entries = {
         (u, u): sympy.exp(u) * sympy.cosh(z),
         (z, z): sympy.exp(u) * sympy.cosh(z) - 1,
@@ -40,14 +59,16 @@ def check_joint_convexity(subject: Callable[[Any, Any], Any] | None = None) -> s
         assert sympy.simplify(sympy.expand(gap)) == 0, (x, y)
     determinant = entries[u, u] * entries[z, z] - entries[u, z] ** 2 - sympy.exp(u) * base
     assert sympy.simplify(sympy.expand(determinant.rewrite(sympy.exp))) == 0
-    # For 0 < u and |z| <= u: exp(u) cosh(z) > 1 and base > 0, so both minors are positive: strictly convex inside.
-    # Outside U = |z| - log sinh u, with second derivatives 0 and 1/sinh(u)^2.  Gluing: values and slopes agree.
-    outside = z - sympy.log(sympy.sinh(u))
-    inside = u - sympy.log(base)
-    for difference in (inside - outside, sympy.diff(inside - outside, z), sympy.diff(inside - outside, u)):
-        at_end = difference.subs(z, u).rewrite(sympy.exp)
-        for value in (sympy.Rational(1, 9), sympy.Rational(1), sympy.Rational(7)):
-            assert abs(sympy.N(at_end.subs(u, value), 40)) < sympy.Float("1e-30")
+    # For 0 < u and |z| <= u: exp(u) cosh(z) > 1 and base >= exp(u) - cosh(u) = sinh(u) > 0, so that both minors are
+    # positive: strictly convex inside. Outside the only second derivative is 1/sinh(u)^2: convex.
+    assert sympy.simplify((base.subs(z, u) - sympy.sinh(u)).rewrite(sympy.exp)) == 0
+    assert sympy.simplify(sympy.diff(outside, u, 2) * sympy.sinh(u) ** 2) == 1
+    assert sympy.simplify(sympy.diff(outside, z, 2)) == 0 and sympy.simplify(sympy.diff(outside, u, z)) == 0
+    # A convex function on each side with one value and one gradient where they meet is convex on the whole.
+    assert sympy.simplify(sympy.exp(loss - outside).subs(z, u).rewrite(sympy.exp)) == 1
+    for variable in (u, z):
+        slopes = sympy.diff(loss - outside, variable).subs(z, u)
+        assert sympy.simplify(slopes.rewrite(sympy.exp)) == 0, variable
     return "jointly convex in (theta, phi): Hessian minors (sympy), strictly inside; C1 where the two branches meet"
 
 

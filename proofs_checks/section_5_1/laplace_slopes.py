@@ -14,6 +14,7 @@ import z3
 
 from pq.bounds import eq_laplace_bound
 from proofs_checks.engine.registry import check
+from proofs_checks.tools.broken import scaled
 from proofs_checks.tools.laplace import closed_form, laplace_points, mpf_of
 from proofs_checks.tools.solver import follows
 
@@ -165,11 +166,16 @@ def loss_bound(data_bound: float, scale_min: float, scale_max: float, separation
     "ours:laplace-supremum",
     code=eq_laplace_bound,
     rejects=[
-        lambda b, low, high, psi: b / low + math.log(2 * high / psi),
-        lambda b, low, high, psi: 2 * b / low + math.log(high / (2 * psi)) - 1,
+        (lambda b, low, high, psi: b / low + math.log(2 * high / psi), eq_laplace_bound),
+        (lambda b, low, high, psi: 2 * b / low + math.log(high / (2 * psi)) - 1, eq_laplace_bound),
+        *((scaled(loss_bound, by), eq_laplace_bound) for by in (0.99, 1.01)),
+        *((loss_bound, scaled(eq_laplace_bound, by)) for by in (0.99, 1.01)),
+        (loss_bound, lambda *known, box=False: eq_laplace_bound(*known)),
     ],
 )
-def check_loss_bound(subject: Callable[[float, float, float, float], float] = loss_bound) -> str:
+def check_loss_bound(
+    subject: tuple[Callable[..., float], Callable[..., float]] = (loss_bound, eq_laplace_bound),
+) -> str:
     """``eq:laplace-bound`` holds, also on the product box of gradient descent; the exact supremum is ours."""
 
     # Mass >= w phi/2 exp(-phi max|o - nu|) >= psi phi/2 exp(-2B phi); and on the box |z| <= B/scale_min + (B - h) phi.
@@ -177,9 +183,9 @@ def check_loss_bound(subject: Callable[[float, float, float, float], float] = lo
     for _ in range(300):
         bound, low_scale = 10 ** rng.uniform(-1, 2), 10 ** rng.uniform(-1, 1)
         high_scale, separation = low_scale * 10 ** rng.uniform(0, 2), bound * 10 ** rng.uniform(-4, 0)
-        printed = subject(bound, low_scale, high_scale, separation)
+        printed = subject[0](bound, low_scale, high_scale, separation)
         for box in (False, True):
-            exact = eq_laplace_bound(bound, low_scale, high_scale, separation, box=box)
+            exact = subject[1](bound, low_scale, high_scale, separation, box=box)
             reached = mpmath.mpf(0)
             for scale in (low_scale, high_scale, math.sqrt(low_scale * high_scale)):
                 theta = -bound / low_scale if box else -bound / scale
@@ -189,6 +195,10 @@ def check_loss_bound(subject: Callable[[float, float, float, float], float] = lo
                 reached = max(reached, loss)
             assert abs(reached - exact) < 1e-6 * (1 + exact), (float(reached), exact)
             assert reached <= printed * (1 + 1e-12), (bound, low_scale, high_scale, separation, box)
+    for bound, scale in ((1.0, 0.1), (3.0, 50.0)):  # one scale, hardly any separation
+        assert subject[0](bound, scale, scale, 1e-9) <= subject[1](bound, scale, scale, 1e-9) * (1 + 1e-6), (
+            "not attained"
+        )
     theta, phi, h, c = sympy.symbols("theta phi h c", positive=True)
     outside = phi * (theta - c) - sympy.log(sympy.sinh(h * phi))  # location fixed: convex in phi
     second = sympy.diff(outside, phi, 2) - h**2 / sympy.sinh(h * phi) ** 2

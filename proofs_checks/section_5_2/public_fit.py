@@ -136,6 +136,16 @@ def check_public_fit(subject: Callable[..., float] = bounds.thm_pubpri) -> str:
     return f"public fit, 5 seeded runs: excess loss at most {worst:.3f} of the corrected bound"
 
 
+def _resized(location: float, inverse_scale: float) -> Callable[..., Any]:
+    """Step sizes a little off."""
+
+    def resized(*args: Any, **named: Any) -> Any:
+        sizes = bounds.pubpri_step_sizes(*args, **named)
+        return sizes._replace(location=sizes.location * location, inverse_scale=sizes.inverse_scale * inverse_scale)
+
+    return resized
+
+
 @check(
     "thm:pubpri",
     "thm:pubpri/step-sizes",
@@ -144,6 +154,7 @@ def check_public_fit(subject: Callable[..., float] = bounds.thm_pubpri) -> str:
     rejects=[
         printed(bounds.pubpri_step_sizes),
         lambda *args, **named: bounds.pubpri_step_sizes(*args, **named)._replace(location=1.0),
+        *(_resized(*by) for by in ((0.99, 1.0), (1.01, 1.0), (1.0, 0.99), (1.0, 1.01))),
     ],
 )
 def check_descent_regret(subject: Callable[..., Any] = bounds.pubpri_step_sizes) -> str:

@@ -51,7 +51,12 @@ def check_lost_square(subject: Callable[[float, int, float, float], float] = two
 
 @check(
     "thm:pubpri/separation",
-    rejects=[lambda n, psi: n * (n - 1) * psi / 2, lambda n, psi: n * psi, lambda n, psi: n * (n - 1) * psi / 4],
+    rejects=[
+        lambda n, psi: n * (n - 1) * psi / 2,
+        lambda n, psi: n * psi,
+        lambda n, psi: n * (n - 1) * psi / 4,
+        *(lambda n, psi, by=by: F(by, 100) * n * n * psi for by in (99, 101)),
+    ],
 )
 def check_separation(subject: Callable[[int, Fraction], Fraction] = lambda n, psi: n * n * psi) -> str:
     """Pr(least separation < psi) <= kappa n^2 psi: exact for the uniform law, 1 - (1 - (n-1) psi)^n."""
@@ -59,6 +64,8 @@ def check_separation(subject: Callable[[int, Fraction], Fraction] = lambda n, ps
         for psi in (F(1, 10**6), F(1, 1000), F(1, 2 * n)):
             exact = 1 - (1 - (n - 1) * psi) ** n
             assert exact <= subject(n, psi), (n, psi)
+    many = 1 - (1 - 999 * F(1, 10**12)) ** 1000
+    assert many <= subject(1000, F(1, 10**12)) <= F(1002, 1000) * many, "no less for many records"
     # The middle of the printed chain counts ordered pairs: 2 n (n-1) kappa psi, more than n^2 kappa psi from n = 3 on.
     assert 2 * 3 * 2 > 3**2
     return "Pr(psi_z < psi) <= kappa n^2 psi (exact, uniform); the middle step needs n(n-1)/2 pairs (n = 3: 12 > 9)"
@@ -69,17 +76,62 @@ def unit_free_tail(psi: Any) -> Any:
     return psi
 
 
+def laws_of_separations(rate: Fraction, psi: Fraction) -> list[list[tuple[Fraction, Fraction]]]:
+    """Atoms in (0, psi] and masses with F(y) <= rate y: evenly spaced ones that come close, few, and half of it."""
+    grids = [[psi * F(k, count) for k in range(1, count + 1)] for count in (1, 3, 1000)]
+    grids += [[psi * F(1, 100), psi * F(1, 2), psi * F(9, 10)], [psi * F(1, 2**k) for k in range(30, -1, -1)]]
+    laws = [[(y, rate * (y - x)) for x, y in pairwise([F(0), *grid])] for grid in grids]
+    return laws + [[(y, mass / 2) for y, mass in law] for law in laws]
+
+
+def log_integral(law: list[tuple[Fraction, Fraction]], end: Fraction) -> arb:
+    """E[log(end / y)] over the atoms, which lie in (0, end], after a check that it is the integral of F(y) / y."""
+    places = [y for y, _ in law] + [end]
+    running = list(itertools.accumulate(mass for _, mass in law))
+    parts = (ball(f) * (ball(b) / ball(a)).log() for f, (a, b) in zip(running, pairwise(places), strict=True))
+    by_mass = sum((ball(mass) * (ball(end) / ball(y)).log() for y, mass in law), arb(0))
+    assert (by_mass - sum(parts, arb(0))).contains(0)
+    return by_mass
+
+
 @check(
     "thm:pubpri/log-integral",
-    rejects=[lambda psi: psi * (1 + sympy.log(1 / psi)), lambda psi: 2 * psi, lambda psi: psi**2],
+    rejects=[
+        lambda psi: psi * (1 + sympy.log(1 / psi)),
+        *(lambda psi, by=by: by * psi for by in (sympy.Rational(99, 100), sympy.Rational(101, 100), 2)),
+        lambda psi: psi**2,
+    ],
 )
 def check_log_integral(subject: Callable[[Any], Any] = unit_free_tail) -> str:
-    """E[log(psi/y); y < psi] <= kappa n^2 psi; the printed E[log(1/y)] bound is negative beyond psi = e."""
+    """E[log(psi/y); y < psi] <= kappa n^2 psi for a constant density, which attains it, and for laws of atoms, which
+    come as close as one likes; the printed E[log(1/y)] is right for all laws if and only if psi <= 1."""
     y, psi = sympy.symbols("y psi", positive=True)
     exact = sympy.integrate(sympy.log(psi / y), (y, 0, psi))
     assert sympy.simplify(exact - subject(psi)) == 0
+    cases, close = 0, arb(0)
+    for mass_below, end in itertools.product((F(1, 3), F(1)), (F(1, 50), HALF, F(1), F(4))):
+        rate = mass_below / end
+        for law in laws_of_separations(rate, end):
+            assert all(
+                f <= rate * place for (place, _), f in zip(law, itertools.accumulate(p for _, p in law), strict=True)
+            )
+            found = log_integral(law, end)
+            bound = ball(F(str(subject(sympy.Rational(str(end)))))) * ball(rate)
+            assert found <= bound, (rate, end)
+            if end <= 1:  # log(1/y) is log(psi/y) and log(1/psi), which is not negative
+                printed = sum((ball(mass) * -ball(place).log() for place, mass in law), arb(0))
+                assert printed <= ball(rate * end) * (1 - ball(end).log()), (rate, end)
+            close, cases = max(close, found / bound), cases + 1
+    assert close > 0.99, "not attained in the limit"
+    # A constant density of kappa n^2 up to 1 and none from there to psi: kappa n^2, beside psi (1 - log psi) times it
+    assert sympy.integrate(sympy.log(1 / y), (y, 0, 1)) == 1
+    printed_bound = psi * (1 - sympy.log(psi))
+    assert printed_bound.subs(psi, 1) == 1
+    assert sympy.simplify(sympy.diff(printed_bound, psi) + sympy.log(psi)) == 0, "it falls from psi = 1 on"
     assert 4 * (1 - math.log(4)) < 0  # while a law with no mass below 4 has integral 0
-    return "tail integral: kappa n^2 psi with log(psi/y), any unit; printed psi(1 + log(1/psi)) < 0 at psi = 4"
+    return (
+        f"tail integral: kappa n^2 psi with log(psi/y), {cases} laws of atoms; the printed one if and only if psi <= 1"
+    )
 
 
 def difference_bound(largest: Fraction, variation: Fraction) -> Fraction:
@@ -219,6 +271,8 @@ def _unit_free_loss(reach: float, m: int, wide: float) -> float:
 @check(
     "thm:pubpri",
     "thm:pubpri/probability",
+    "thm:pubpri/online-error",
+    "thm:pubpri/units",
     code=thm_pubpri,
     rejects=[
         scaled(thm_pubpri, 0.99),

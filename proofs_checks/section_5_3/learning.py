@@ -17,7 +17,6 @@ from pq.learners import OGD
 from pq.losses import laplace_interval
 from proofs_checks.engine.registry import check
 from proofs_checks.tools.gaussian import corrected_multiplier, exact_delta, printed_multiplier
-from proofs_checks.tools.laplace import stable_float
 from proofs_checks.tools.runs import CENTRES, run_arguments
 from proofs_checks.tools.solver import follows
 
@@ -139,7 +138,14 @@ def l2_average(steps: int, m: int, d: int, epsilon: float, odds: float) -> float
 @check(
     "thm:sequential/main-text",
     code=bounds.thm_dpftrl,
-    rejects=[(1.25, 0.75, -0.5, 0.25), (0.75, 0.5, -0.5, 0.25), (0.75, 0.75, -1.0, 0.25), (0.75, 0.75, -0.5, 0.5)],
+    rejects=[
+        (1.25, 0.75, -0.5, 0.25),
+        (0.75, 0.5, -0.5, 0.25),
+        (0.75, 0.75, -1.0, 0.25),
+        (0.75, 0.75, -0.5, 0.5),
+        (0.75, 0.75, -0.5, 0.2525),
+        (0.75, 0.75, -0.495, 0.25),
+    ],
 )
 def check_main_rate(subject: tuple[float, float, float, float] = (0.75, 0.75, -0.5, 0.25)) -> str:
     """Features of l2 norm 1 and eps' = O(sqrt(md log(2/delta'))): the average regret of both runs grows like d^(3/4),
@@ -149,7 +155,7 @@ def check_main_rate(subject: tuple[float, float, float, float] = (0.75, 0.75, -0
     for name, power in zip(("d", "m", "epsilon", "odds"), subject, strict=True):
         factor = 16 if name in ("d", "m") else 1.5
         grown = math.log(l2_average(**{**at, name: at[name] * factor}) / here) / math.log(factor)  # type: ignore[arg-type]
-        assert abs(grown - power) < 0.005, (name, grown)
+        assert abs(grown - power) < 1e-4, (name, grown)
     later = l2_average(**{**at, "steps": 2**80 - 1}) / here  # type: ignore[arg-type]
     assert 2.0**-20 < later < 2.0**-20 * 2**0.75, "1/sqrt(T), and the logarithm of T to a power of 1/2 or so"
     return "thm:sequential, features of l2 norm 1: d^(3/4) m^(3/4) log(2/delta')^(1/4)/sqrt(eps' T), up to logs of T"
@@ -194,21 +200,6 @@ def check_update_tells(subject: int = 1) -> str:
     slopes = [sympy.simplify(sympy.diff(sympy.expand_log(u, force=True), theta)) for u in (right, left)]
     assert slopes == [-subject, subject], slopes
     return "after one step from 0 the location is +eta or -eta: it says which of two data sets there was"
-
-
-@check("thm:sequential/parameter-box", rejects=[lambda true, box: abs(true - box) < 1e-9, lambda true, box: true < box])
-def check_parameter_box(subject: Callable[[float, float], bool] = lambda true, box: true >= box) -> str:
-    """Regret against the box of (v, phi) is at least that against (w, sigma), and not equal: the box holds more.
-
-    d = 1, f = 1/2, B = 1, sigma in [1/2, 1], optimal interval (0.99, 1.01]: locations w f reach 1/2, v f/phi reaches 1.
-    """
-    true = min(
-        stable_float(w / 2 / s, 1 / s, 0.99, 1.01) for w in np.linspace(-1, 1, 41) for s in np.linspace(0.5, 1, 21)
-    )
-    box = min(stable_float(v / 2, f, 0.99, 1.01) for v in np.linspace(-2, 2, 41) for f in np.linspace(1, 2, 21))
-    assert subject(true, box), (true, box)
-    assert true > box + 0.3, (true, box)
-    return f"best loss over (w, sigma) {true:.3f}, over the box of (v, phi) {box:.3f}: '=' in the proof must be '<='"
 
 
 def two_runs(steps: int, m: int, d: int, box: dict[str, float], budget: tuple[float, float], beta: float) -> float:

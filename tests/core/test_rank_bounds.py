@@ -120,6 +120,8 @@ def test_odd_counts_and_levels() -> None:
         for population in (False, True):
             intervals = quantile_intervals(edges, np.array(counts), noise, np.array([0.0, 0.5, 1.0]), 0.9, population)
             assert np.all(intervals[:, 0] <= intervals[:, 1])
+    one_cell = quantile_intervals(np.array([]), np.array([7]), noise, QUANTILES, 0.9)
+    assert one_cell.tolist() == [[-np.inf, np.inf]] * len(QUANTILES)
     for level in (0.0, 1.0, -1.0, np.nan):
         with pytest.raises(ValueError, match="level"):
             quantile_intervals(edges, np.array([1, 2, 3]), noise, QUANTILES, level)

@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Iterator
+from fractions import Fraction
 from pathlib import Path
 
 import polars as pl
 import pytest
 
 from pqlab.experiments.findings import against, curves, paper_sized
+from pqlab.experiments.static import even_quantiles
 from proofs_checks.engine.claims import Claim, load_claims
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -80,6 +82,13 @@ def test_a_sentence_without_a_computation_is_found() -> None:
     assert not bare_in_page(f"## One\n\n{claim}\n\n```{{code-cell}} ipython3\nassert True\n```\n")
     assert bare_in_readme(f"See FINDINGS.md.\n\n{claim}") and not bare_in_readme(f"{claim} See FINDINGS.md.")
     assert not list(sentences("PubProx learns. The best of all days is Monday."))
+
+
+def test_what_the_readme_of_the_sequential_tables_says_of_single_quantiles() -> None:
+    table = pl.read_csv(ROOT / "results" / "sequential" / "online-logepsplots.csv")
+    single = table.filter(pl.col("m") != 9)
+    assert single.height == 600 and set(single["m"]) == {1} and set(single["data"]) == {"synthetic_noisy"}
+    assert even_quantiles(1) == [Fraction(1, 2)]
 
 
 def test_what_the_readme_of_the_sequential_tables_says_of_the_break() -> None:

@@ -172,8 +172,10 @@ def joint_even_gap(
     widest = n // (m + 1)
     if widest < 1:
         raise ValueError(f"n must be above m, got {n} records for {m} quantiles")
-    best = math.inf
-    for half in {0, (widest - 1) // 2, min(round(counts_moved / epsilon), (widest - 1) // 2)}:
+    best, most = math.inf, (widest - 1) // 2
+    # convex in the width 2 w + 1 and least at 2 counts_moved / epsilon, so a whole w beside that is best
+    least = math.floor(min(counts_moved / epsilon, most + 1) - 0.5)
+    for half in {min(max(least, 0), most), min(least + 1, most)}:
         width = 2 * half + 1
         log_psi = min(math.lgamma(m + 1) + m * (math.log(width) + log_cell_mass), 0.0)
         facts = {"box_score": float(m * width), "counts_moved": counts_moved, "total_step": total_step}

@@ -2,9 +2,10 @@
 
 The prior of quantile i has location `<v_i, f> / phi_i` and scale `1 / phi_i`, in units of the guessed scale around the
 guessed location; the loss of a quantile is minus the log mass of an interval, convex in v and phi. What differs is the
-interval: around the released value (PubProx), or the true one, of which DPLearned sees a private and NonPrivate the
-exact gradient. COCOB minimises each quantile's loss on its own. DP-FTRL minimises the log of the sum of their
-exponentials, as in the theorem: its gradient, as a whole, is no longer than that of a single quantile.
+interval: around the released value (PubProx), or the true one, widened to the resolution where it is narrower, of which
+DPLearned sees a private and NonPrivate the exact gradient. COCOB minimises each quantile's loss on its own. DP-FTRL
+minimises the log of the sum of their exponentials, as in the theorem: its gradient, as a whole, is no longer than that
+of a single quantile.
 
 Four choices that the paper leaves open, and why they are what they are.
 Intercept: a constant feature is added, since Synthetic's quantiles have one, `<a, f> + b_i`, and since without it every
@@ -180,6 +181,8 @@ class PubProx(_CoinLearner):
 
 class NonPrivate(_CoinLearner, PrivatePredictor):
     """Learns by COCOB from the true losses: for comparison only, it protects nobody (Section 5.3, Fig. `timeplots`).
+
+    The optimal intervals are widened to the resolution where they are narrower, which the paper's are not.
 
     Arguments as for `PubProx`, and on_nan as for `pq.release`. Its `epsilon` is infinite, and so is that of every
     release made with its priors.

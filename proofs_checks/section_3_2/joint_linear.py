@@ -1,0 +1,186 @@
+"""What the number of quantiles costs, beyond the paper: joint releases and cells."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Iterator
+from fractions import Fraction
+from typing import Any
+
+import mpmath
+import numpy as np
+
+from pq.bounds import cells_gap, joint_even_gap
+from pq.core.decode import DecodedDistribution, isotonic_records
+from proofs_checks.engine.registry import check
+from proofs_checks.section_3_2.intervals import outside
+from proofs_checks.section_3_2.joint import exact_best
+from proofs_checks.tools.broken import scaled
+
+F = Fraction
+EPSILON = 2 * math.log(2)  # scores count in powers of two
+BETAS = (F(1, 2), F(1, 10), F(1, 1000), F(1, 10**6))
+
+
+def window_bound(m: int, half: int, log_cell_mass: float, epsilon: float, beta: float) -> float:
+    """The row's: m / (m + 1) of a score, from a box of windows of 2 w + 1 cells around m evenly spaced ranks."""
+    width = 2 * half + 1
+    log_share = math.log(math.factorial(m)) + m * (math.log(width) + log_cell_mass)
+    return m / (m + 1) * (m * width + 2 / epsilon * (math.log(1 / beta) - log_share))
+
+
+def widths(m: int, n: int) -> range:
+    """Each w with 2 w + 1 at most the whole part of n / (m + 1)."""
+    return range((n // (m + 1) - 1) // 2 + 1)
+
+
+def _without_orders(m: int, half: int, log_cell_mass: float, epsilon: float, beta: float) -> float:
+    return window_bound(m, half, log_cell_mass, epsilon, beta) + m / (m + 1) * 2 / epsilon * math.lgamma(m + 1)
+
+
+def _of_even_windows(m: int, half: int, log_cell_mass: float, *known: float) -> float:
+    """2 w for 2 w + 1, where there is a w."""
+    if half == 0:
+        return window_bound(m, half, log_cell_mass, *known)
+    lost = math.log(2 * half / (2 * half + 1))
+    return window_bound(m, half, log_cell_mass + lost, *known) - m / (m + 1) * m
+
+
+def _best_of(bound: Callable[..., float]) -> Callable[..., float]:
+    """The least over all w."""
+    return lambda m, n, *known: min(bound(m, half, *known) for half in widths(m, n))
+
+
+@check(
+    "ours:joint-linear",
+    code=joint_even_gap,
+    rejects=[
+        *(scaled(joint_even_gap, factor) for factor in (0.99, 1.01)),
+        _best_of(_without_orders),
+        _best_of(_of_even_windows),
+        lambda m, n, *known: window_bound(m, 0, *known),
+        lambda m, n, *known: window_bound(m, widths(m, n)[-1], *known),
+    ],
+)
+def check_best_window(subject: Callable[..., float] = joint_even_gap) -> str:
+    """The package's bound is the least of the row's over every w that it allows."""
+    cases = 0
+    for m, n in ((1, 2), (1, 50), (2, 9), (9, 1000), (63, 640), (100, 10**5)):
+        for epsilon, beta, psi in itertools.product((0.01, 0.3, 0.52, 1.0, 7.0), (0.5, 0.05), (1 / (n + 1), 1e-9)):
+            wanted = min(window_bound(m, half, math.log(psi), epsilon, beta) for half in widths(m, n))
+            assert math.isclose(subject(m, n, math.log(psi), epsilon, beta), wanted, rel_tol=1e-9), (m, n, epsilon)
+            cases += 1
+    return f"the bound that is linear in m is the least over windows of all widths: {cases} settings"
+
+
+def laws_of_cells(n: int) -> Iterator[tuple[Fraction, ...]]:
+    """Masses of n + 1 cells: alike; one of them at the least mass; all but one."""
+    yield (F(1, n + 1),) * (n + 1)
+    least = F(1, 20 * (n + 1))
+    for place in sorted({0, n // 2, n}):
+        yield tuple(least if k == place else (1 - least) / n for k in range(n + 1))
+        yield tuple(1 - n * least if k == place else least for k in range(n + 1))
+
+
+def law_of_ranks(masses: tuple[Fraction, ...], m: int) -> dict[tuple[int, ...], tuple[Fraction, Fraction]]:
+    """Score and share of the m! times the volume of ordered outputs, by the ranks of m outputs under one prior."""
+    levels, n = tuple(F(i, m + 1) for i in range(1, m + 1)), len(masses) - 1
+    out = {}
+    for ranks in itertools.combinations_with_replacement(range(n + 1), m):
+        orders = F(math.factorial(m), math.prod(math.factorial(ranks.count(rank)) for rank in set(ranks)))
+        counts = tuple(b - a for a, b in itertools.pairwise((0, *ranks, n)))
+        out[ranks] = exact_best(counts, levels), math.prod((masses[r] for r in ranks), start=orders)
+    return out
+
+
+def _of_a_third(*known: Any) -> float:
+    return window_bound(*known) / 3.0
+
+
+def _of_equal_cells(m: int, half: int, log_cell_mass: float, *known: float) -> float:
+    """As if all cells had three times the least mass, and their scores were free."""
+    return window_bound(m, half, log_cell_mass + math.log(3.0), *known) - m * (2 * half + 1)
+
+
+@check("ours:joint-linear", rejects=[_of_a_third, _of_equal_cells])
+def check_linear_in_m(subject: Callable[..., float] = window_bound) -> str:
+    """Score and share of the box of windows, and exact tails of the largest gap at every w, for cells of equal mass and
+    for one or all but one at the least mass."""
+    cases, worst = 0, 0.0
+    for n, m in ((2, 1), (60, 1), (9, 2), (36, 2), (7, 3), (16, 3)):
+        for masses in laws_of_cells(n):
+            law, psi = law_of_ranks(masses, m), min(masses)
+            weights = {r: float(share) / 2.0 ** float(score) for r, (score, share) in law.items()}
+            whole = math.fsum(weights.values())
+            off = {r: max(abs(c - F(n * (j + 1), m + 1)) for j, c in enumerate(r)) for r in law}
+            for half in widths(m, n):
+                aims = [round(F(n * (j + 1), m + 1)) for j in range(m)]
+                inside = [r for r in law if all(abs(c - t) <= half for c, t in zip(r, aims, strict=True))]
+                assert max(law[r][0] for r in inside) <= m * (2 * half + 1)
+                least = math.factorial(m) * ((2 * half + 1) * psi) ** m
+                assert sum((law[r][1] for r in inside), F(0)) >= least
+                for beta in BETAS:
+                    bound = subject(m, half, math.log(psi), EPSILON, float(beta))
+                    missed = math.fsum(weights[r] for r in law if off[r] > bound) / whole
+                    assert missed <= float(beta) * (1 + 1e-12), (n, m, masses, half, beta)
+                    cases, worst = cases + 1, max(worst, missed / float(beta))
+    return f"the bound that is linear in m is missed with at most {worst:.2f} of its probability: {cases} laws of cells"
+
+
+def exact_noise(reach: int) -> dict[int, Fraction]:
+    """Discrete Laplace noise at epsilon = log 2, up to a reach."""
+    return {k: F(1, 3) * F(1, 2) ** abs(k) for k in range(-reach, reach + 1)}
+
+
+def _without_the_cell(quantile: float, cells: int, largest: float, *known: float) -> float:
+    return cells_gap(quantile, cells, 0.0, *known)
+
+
+def _of_one_cell(quantile: float, cells: int, largest: float, epsilon: float, beta: float) -> float:
+    return cells_gap(quantile, 1, largest, 2 * epsilon, min(4 * beta, 0.99)) - largest
+
+
+@check(
+    "ours:cells-free",
+    code=cells_gap,
+    rejects=[
+        *(scaled(cells_gap, factor) for factor in (0.99, 1.01)),
+        lambda quantile, *known: cells_gap(1 - quantile, *known),
+        lambda quantile, cells, *known: cells_gap(quantile, cells - 1, *known),
+        _without_the_cell,
+    ],
+)
+def check_terms_of_cells(subject: Callable[..., float] = cells_gap) -> str:
+    """(1 + q) D + r, D the least radius that a running sum of the noises leaves with at most the probability."""
+    cases = 0
+    with mpmath.workdps(30):
+        for epsilon, cells, beta in itertools.product((F(1, 2), F(3)), (2, 9), (0.3, 0.05)):
+            radius = next(r for r in itertools.count() if outside(epsilon, cells, r) <= beta)
+            for quantile, largest in itertools.product((F(0), F(1, 3), F(1)), (0, 7)):
+                wanted = float((1 + quantile) * radius + largest)
+                found = subject(float(quantile), cells, float(largest), float(epsilon), beta)
+                assert math.isclose(found, wanted, rel_tol=1e-12), (quantile, cells, largest, epsilon)
+                cases += 1
+    return f"the bound of cells is (1 + q) D + r, D with thirty digits: {cases} settings"
+
+
+@check("ours:cells-free", code=(cells_gap, isotonic_records), rejects=[_without_the_cell, _of_one_cell])
+def check_cells_are_free_of_m(subject: Callable[..., float] = cells_gap) -> str:
+    """Exact probability that any of 41 quantiles of isotonic counts is off by more than its bound, over all noises."""
+    levels, edges, cases, worst = np.linspace(0.0, 1.0, 41), np.array([1.0, 2.0]), 0, 0.0
+    noise = exact_noise(6)
+    for counts in ((4, 0, 3), (0, 9, 0), (1, 1, 8)):
+        running, n, off = np.cumsum([0, *counts]), sum(counts), []
+        for drawn in itertools.product(noise, repeat=3):
+            law = DecodedDistribution(edges, isotonic_records(np.array(counts) + np.array(drawn)), (0.0, 3.0))
+            cell = np.searchsorted(edges, law.quantile(levels), side="left")
+            gaps = np.maximum(np.abs(running[cell] - levels * n), np.abs(running[cell + 1] - levels * n))
+            off.append((math.prod((noise[k] for k in drawn), start=F(1)), gaps))
+        seen = sum((p for p, _ in off), F(0))
+        for beta in (F(1, 2), F(1, 5), F(1, 10)):
+            limits = np.array([subject(q, 3, max(counts), math.log(2), float(beta)) for q in levels.tolist()])
+            missed = sum((p for p, gaps in off if np.any(gaps > limits + 1e-6)), F(0)) + 1 - seen
+            assert missed <= beta, (counts, beta)
+            cases, worst = cases + 1, max(worst, float(missed / beta))
+    return f"all quantiles of cells at once miss their bound with at most {worst:.2f} of its probability: {cases} cases"

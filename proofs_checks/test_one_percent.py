@@ -1,0 +1,75 @@
+"""Each bound of the package is pinned: with one percent more or less of it, some check that names it fails."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FunctionType
+from typing import Any
+
+import pytest
+
+from pq import bounds
+from pq.bounds import lem_quantile, tree_zcdp
+from proofs_checks.engine.registry import Check, all_checks
+
+FUNCTIONS = {name: inspect.unwrap(getattr(bounds, name)) for name in bounds.__all__}
+BOUNDS = {name: function for name, function in FUNCTIONS.items() if inspect.isfunction(function)}
+
+
+def moved(found: Any, factor: float) -> Any:
+    """A number times the factor, or one more or less if it is whole; of several numbers, each."""
+    if isinstance(found, bool) or found is None:
+        return found
+    if isinstance(found, int):
+        return found + (1 if factor > 1 else -1)
+    if isinstance(found, tuple | list):
+        parts = [moved(part, factor) for part in found]
+        return type(found)(*parts) if hasattr(found, "_fields") else type(found)(parts)
+    return found * factor
+
+
+@contextmanager
+def off_by(function: Any, factor: float) -> Iterator[None]:
+    """The function off by a factor for everybody who has imported it: it keeps its identity and changes its code."""
+    kept = function.__code__, function.__defaults__, function.__kwdefaults__
+    original = FunctionType(kept[0], function.__globals__, argdefs=kept[1])
+    original.__kwdefaults__ = kept[2]
+    function.__globals__["_moved"] = lambda *args, **named: moved(original(*args, **named), factor)
+    function.__defaults__ = function.__kwdefaults__ = None
+    function.__code__ = (lambda *args, **named: _moved(*args, **named)).__code__  # type: ignore[name-defined]  # noqa: F821
+    try:
+        yield
+    finally:
+        function.__code__, function.__defaults__, function.__kwdefaults__ = kept
+        del function.__globals__["_moved"]
+
+
+def rejected(check: Check) -> bool:
+    """Whether it fails: by an assertion, or since the package refuses what it is given."""
+    try:
+        check.function()
+    except (AssertionError, ValueError):
+        return True
+    return False
+
+
+def is_pinned(function: Callable[..., Any], factor: float) -> bool:
+    """Whether a check that names the function rejects it off by the factor; the quick ones first."""
+    named = [check for check in all_checks().values() if function in map(inspect.unwrap, check.code)]
+    with off_by(function, factor):
+        return any(rejected(check) for check in sorted(named, key=lambda check: "simulated" in check.key))
+
+
+@pytest.mark.parametrize("name", BOUNDS)
+def test_one_percent_of_a_bound_is_noticed(name: str) -> None:
+    assert is_pinned(BOUNDS[name], 0.99) and is_pinned(BOUNDS[name], 1.01)
+
+
+def test_a_function_off_by_a_factor_comes_back() -> None:
+    right = lem_quantile(-1.0, 1.0, beta=0.5)
+    with off_by(lem_quantile, 2.0):
+        assert lem_quantile(-1.0, 1.0, beta=0.5) == bounds.lem_quantile(-1.0, 1.0, beta=0.5) == 2 * right
+    assert lem_quantile(-1.0, 1.0, beta=0.5) == right
+    assert not is_pinned(tree_zcdp, 1.0), "it is right as it is"
