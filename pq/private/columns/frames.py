@@ -114,7 +114,7 @@ def _declared(x: Any) -> tuple[Any, Any, Any, bool]:
     """What an `UnreadColumn` is made of."""
     if is_ready(x):  # says as much as what follows, ten times as fast
         return NUMBER, lambda: x, None, True
-    plain = type(x) is np.ndarray  # has nothing to warn of
+    plain = type(x) is np.ndarray and x.dtype.kind in "fiubmM"  # has no code of its own, and nothing to warn of
     with nullcontext() if plain else quiet():
         library = library_of(x)
         counted = None if type(x) in NO_TABLES else counting(x, library, None, None, None)

@@ -32,9 +32,9 @@ NO_KEY = float("inf")  # where a record has none of the public keys, which are f
 LONG_LIST = 300  # keys: DuckDB takes about as long to look each record up among them as to count it
 EVERY_ROW = 2**62  # of a query: a limit that cuts nothing off, but lets no engine filter before it
 # What no ID may be: several values, and types whose records an engine calls equal where Python does not (a month and
-# thirty days), or that Python cannot always list.
+# thirty days), or that Python cannot always list, or that narwhals has no name for.
 NO_ID = re.compile(
-    r"((large_|fixed_size_)?(list|struct|array|map|union|interval|variant)\b).*", re.IGNORECASE | re.DOTALL
+    r"((large_|fixed_size_)?(list|struct|array|map|union|interval|variant|unknown)\b).*", re.IGNORECASE | re.DOTALL
 )
 
 
@@ -129,6 +129,8 @@ class GroupedColumn:
         if "person" in self.columns:
             person = nw.col(self.columns["person"])
             plain = self.columns["person"] not in texts or frame.implementation.is_duckdb()
+            if frame.collect_schema()[self.columns["person"]].is_float():
+                person = person + 0.0  # -0.0 is 0.0: Arrow's groups tell them apart, and pandas fails at both
             wanted["person"] = person if plain else person.cast(nw.String)  # which has no collation, in Spark
             frame = frame.filter(~wanted["person"].is_null())
         late = None

@@ -114,17 +114,23 @@ def _of_cursor(x: Any, library: str) -> OpenTable | None:
 
 @contextmanager
 def _undecoded(cursor: Any) -> Iterator[None]:
-    """SQLite keeps any bytes as text and fails at those that are no UTF-8: one cell would decide about all records.
-    Bytes are read by the rule for cells."""
-    connection = cursor.connection if isinstance(cursor, sqlite3.Cursor) else None
-    if connection is None or connection.text_factory is not str:
+    """SQLite keeps any bytes as text and fails at those that are no UTF-8, and a cursor's own rows may be of any form:
+    one record would decide about all. Rows are tuples here, and each byte that is no UTF-8 a surrogate of its own."""
+    if not isinstance(cursor, sqlite3.Cursor):
         yield
         return
-    connection.text_factory = bytes
+    connection, rows, texts = cursor.connection, cursor.row_factory, cursor.connection.text_factory
+    cursor.row_factory = None
+    if texts is str:
+        connection.text_factory = _decoded
     try:
         yield
     finally:
-        connection.text_factory = str
+        cursor.row_factory, connection.text_factory = rows, texts
+
+
+def _decoded(text: bytes) -> str:
+    return text.decode("utf-8", "surrogateescape")
 
 
 def _of_frame(x: Any) -> OpenTable | None:
