@@ -4,7 +4,6 @@ import sys
 from types import FrameType
 from typing import Any
 
-import numpy as np
 import pytest
 
 from pq.private.noise import SquareRootAggregator, TreeAggregator
