@@ -86,6 +86,8 @@ ROUNDING_BITS = 20  # a private sum is rounded to the noise's standard deviation
 class _Aggregator:
     """What the aggregators share: the plan, the exact running sum and the door."""
 
+    _under_way = False  # stays true where a step broke off: half of its noise may be missing from all later sums
+
     def __init__(
         self,
         steps: int,
@@ -121,14 +123,18 @@ class _Aggregator:
         one.
         """
         with _ONE_STEP, np.errstate(all="ignore"):
+            if self._under_way:
+                raise RuntimeError("this sequence broke off within a step; start a new one, which spends anew")
             if self._count >= self._steps:
                 raise StepsExceeded(f"all {self._steps} planned steps are taken")
             entry = np.asarray(value, dtype=np.float64)
             if entry.shape != self._shape:
                 raise ValueError(f"value must have shape {self._shape}, got {entry.shape}")
             entry = np.where(np.isfinite(entry), entry, 0.0)
+            self._under_way = True
             self._count += 1
             total = np.asarray(self._rounded(self._next(entry)))
+            self._under_way = False
         return total if total.ndim else float(total)
 
     def _rounded(self, total: FloatArray) -> FloatArray:

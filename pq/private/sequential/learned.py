@@ -323,9 +323,13 @@ class DPLearned(LinearPredictor, PrivatePredictor):
 
     def descend(self, gradients: tuple[FloatArray, FloatArray]) -> None:
         """One private step along gradients by v and by phi that are known already; for experiments."""
+        if getattr(self, "_under_way", False):
+            raise RuntimeError("this sequence broke off within a step; start a new one, which spends anew")
+        self._under_way = True  # an interrupt between the two runs leaves them at different steps
         self.used, self._taken = True, self._taken + 1
         for run, gradient, bound in zip(self._runs, gradients, self.clip, strict=True):
             run.update(gradient if self.copies is None else shorten(gradient, bound, 1))  # alone it clips by itself
+        self._under_way = False
 
 
 def shorten(gradient: FloatArray, bound: float, batch: int = 0) -> FloatArray:
