@@ -128,6 +128,7 @@ bench: $(READY) ## time and memory of releases beside np.sort, np.quantile, pola
 	$(BIN)/python -m benchmarks.one_release --save results/benchmarks/one_release.csv
 	$(BIN)/python -m benchmarks.speeds --save results/benchmarks/machines
 	$(BIN)/python -m benchmarks.unsorted --save results/benchmarks/machines
+	$(BIN)/python -m benchmarks.where --save results/benchmarks/machines
 
 # Other libraries bring dependencies that this project does not want, so they live apart.
 $(PEERS_READY): $(READY) benchmarks/peers/requirements.lock

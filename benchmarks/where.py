@@ -34,6 +34,7 @@ PARTS = {  # the first that a function's file has
     "the release": ("private/",),
 }
 PACKAGE = str(Path(pq.__file__).parent) + "/"
+OPTIONS: dict[str, Any] = {"priors": PRIOR, "epsilon": 1, "mechanism": "tree"}
 Function = tuple[str, int, str]  # as pstats has it
 Row = dict[str, Any]
 
@@ -96,15 +97,14 @@ def days(predictor: pq.sequential.Predictor, count: int) -> Callable[[], None]:
 
 def all_rows(rounds: int, count: int) -> Iterator[Row]:
     x = np.random.default_rng(0).normal(size=1000)
-    options: dict[str, Any] = {"priors": PRIOR, "epsilon": 1, "mechanism": "tree"}
     column, rng = pq.SortedColumn(x), np.random.default_rng(1)
 
     def release() -> None:
         for _ in range(count):
-            pq.release(x, QUANTILES, rng=rng, **options)
+            pq.release(x, QUANTILES, rng=rng, **OPTIONS)
 
     yield from parts("release", release, count, rounds)
-    yield from parts("trial", lambda: pq.simulate(column, QUANTILES, trials=count, rng=rng, **options), count, rounds)
+    yield from parts("trial", lambda: pq.simulate(column, QUANTILES, trials=count, rng=rng, **OPTIONS), count, rounds)
     for name, predictor in predictors((rounds + 2) * count).items():
         yield from parts(f"day of {name}", days(predictor, count), count, rounds)
 

@@ -13,6 +13,7 @@ import pytest
 from click.testing import CliRunner
 from packaging.requirements import Requirement
 
+import pq
 from benchmarks import (
     gap_against_m,
     interval_coverage,
@@ -23,6 +24,7 @@ from benchmarks import (
     machine,
     many_groups,
     speeds,
+    where,
 )
 from benchmarks.peers import __main__ as peers
 from pq.show.promise import MEASURED
@@ -231,3 +233,12 @@ def test_gaps_against_m_stay_below_their_bounds(monkeypatch: pytest.MonkeyPatch)
     rows = [gap_against_m.measured(method, 7, 2) for method in gap_against_m.METHODS]
     assert [row["method"] for row in rows if row["bound"] is None] == ["joint, read off"]
     assert all(row["least_spare"] > 0 and row["max_gap"] < row["bound"] for row in rows if row["bound"] is not None)
+
+
+def test_time_is_told_by_part_of_the_package() -> None:
+    x = np.random.default_rng(0).normal(size=1000)
+    all_of_it, *rows = where.parts("release", lambda: pq.release(x, [0.5], **where.OPTIONS), 1, 1)
+    assert sum(row["us"] for row in rows) == pytest.approx(all_of_it["us"]) and all_of_it["us"] > 0
+    assert {"the column", "public arguments", "the release"} <= {row["part"] for row in rows}
+    assert where.part_of(str(Path(pq.__file__).parent / "private/columns/door.py")) == "the column"
+    assert where.part_of(np.__file__) is None

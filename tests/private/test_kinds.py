@@ -345,10 +345,15 @@ def breaking() -> Any:
     raise KeyError("Ann, 52")
 
 
-def short_rows() -> sqlite3.Cursor:
-    cursor = sqlite3.connect(":memory:").cursor()
-    cursor.row_factory = lambda cursor, row: {"other": row[0]}  # type: ignore[assignment]
-    return cursor.execute("select 1 as x")
+def failing(text: bytes) -> Any:
+    raise KeyError("Ann, 52")
+
+
+def own_texts() -> sqlite3.Cursor:
+    connection = sqlite3.connect(":memory:")
+    cursor = connection.execute("select '1' as x union all select '2'")  # the first row is read at once
+    connection.text_factory = failing
+    return cursor
 
 
 def released(x: Any) -> Any:
@@ -371,8 +376,8 @@ USES = [pq.SortedColumn, pq.count, pq.Counts, released]
     ("use", "make"),
     [
         *itertools.product(USES, COLUMNS),
-        (pq.count, short_rows),
-        (released, short_rows),
+        (pq.count, own_texts),
+        (released, own_texts),
         *itertools.product(GROUPED, COLUMNS[:2]),
     ],
 )
