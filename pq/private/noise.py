@@ -82,6 +82,8 @@ def _system_normals(shape: tuple[int, ...]) -> FloatArray:
 
 ROUNDING_BITS = 20  # a private sum is rounded to the noise's standard deviation over 2^20, or a little less
 
+BROKE_OFF = "this sequence broke off within a step; start a new one, which spends anew"
+
 
 class _Aggregator:
     """What the aggregators share: the plan, the exact running sum and the door."""
@@ -123,15 +125,16 @@ class _Aggregator:
         one.
         """
         with _ONE_STEP, np.errstate(all="ignore"):
-            if self._under_way:
-                raise RuntimeError("this sequence broke off within a step; start a new one, which spends anew")
-            if self._count >= self._steps:
-                raise StepsExceeded(f"all {self._steps} planned steps are taken")
             entry = np.asarray(value, dtype=np.float64)
             if entry.shape != self._shape:
                 raise ValueError(f"value must have shape {self._shape}, got {entry.shape}")
             entry = np.where(np.isfinite(entry), entry, 0.0)
-            self._under_way = True
+            if self._under_way:
+                raise RuntimeError(BROKE_OFF)
+            self._under_way = True  # before the count is looked at, which a handler of signals may change until here
+            if self._count >= self._steps:
+                self._under_way = False
+                raise StepsExceeded(f"all {self._steps} planned steps are taken")
             self._count += 1
             total = np.asarray(self._rounded(self._next(entry)))
             self._under_way = False

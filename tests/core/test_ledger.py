@@ -536,3 +536,12 @@ def test_an_interrupt_while_others_entries_are_read_forgets_none(
                 _ = mine.spent
     with pytest.raises(BudgetExceededError):
         mine.spend(0.25)
+
+
+def test_nobody_spends_in_the_middle_of_another_entry_of_the_same_thread() -> None:
+    """As a handler of signals would: what fitted before need not fit afterwards."""
+    ledger = pq.Ledger(1)
+    with ledger._storage.transaction(writes=True), pytest.raises(LedgerError, match="in the middle of another"):
+        ledger.spend(1, "from within")
+    ledger.spend(1, "afterwards")
+    assert ledger.spent == 1

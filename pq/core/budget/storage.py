@@ -67,7 +67,7 @@ class MemoryStorage(Storage, Transaction):
     def __init__(self, total: Fraction, delta: Fraction) -> None:
         self.identity, self.total, self.delta = secrets.token_hex(8), total, delta
         self._entries: list[Entry] = []
-        self._process = os.getpid()
+        self._process, self._open = os.getpid(), False
 
     @contextmanager
     def transaction(self, *, writes: bool) -> Iterator[Transaction]:
@@ -76,7 +76,13 @@ class MemoryStorage(Storage, Transaction):
                 "ledger is in the memory of the process that made it, and a fork has another; use pq.Ledger.open(path)"
             )
         with _LOCK:
-            yield self
+            if self._open:  # by this thread: a handler of signals, which would come between a look and what it is for
+                raise LedgerError("ledger is in the middle of another entry of this thread")
+            self._open = True
+            try:
+                yield self
+            finally:
+                self._open = False
 
     def entries(self, after: int) -> list[Entry]:
         return self._entries[after:]

@@ -34,7 +34,7 @@ from pq.core.learners import COCOB, private_noise_std
 from pq.core.learners.gradient import steady
 from pq.core.losses.laplace import laplace_interval_learned
 from pq.private.columns.frames import records_of
-from pq.private.noise import Normals
+from pq.private.noise import BROKE_OFF, Normals
 from pq.private.noise_ftrl import DPFTRL
 from pq.private.sequential.predictors import FloatArray, LaplacePredictor, PrivatePredictor, Standardise
 
@@ -324,7 +324,7 @@ class DPLearned(LinearPredictor, PrivatePredictor):
     def descend(self, gradients: tuple[FloatArray, FloatArray]) -> None:
         """One private step along gradients by v and by phi that are known already; for experiments."""
         if getattr(self, "_under_way", False):
-            raise RuntimeError("this sequence broke off within a step; start a new one, which spends anew")
+            raise RuntimeError(BROKE_OFF)
         self._under_way = True  # an interrupt between the two runs leaves them at different steps
         self.used, self._taken = True, self._taken + 1
         for run, gradient, bound in zip(self._runs, gradients, self.clip, strict=True):

@@ -59,7 +59,8 @@ def release_sequence(
     individuals, composition, delta, ledger, options: see `Session`.
     checkpoint: file to which the state is saved after every data set. If it is there already, the sequence goes on from
         it with the data sets after those that are done (datasets and features are given in full), and only the new
-        releases are returned. All other arguments must be those of the run that saved it. See `Session.resume`.
+        releases are returned. All other arguments must be those of the run that saved it. See `Session.resume`. A run
+        that breaks off within a data set leaves none that could go on, since it may have released that one already.
     progress: show a bar on stderr. rng: see `Session`.
 
     Returns a list of T `Release`s that has a `guarantee`. Raises `TypeError` or `ValueError` naming the argument, and
@@ -105,6 +106,8 @@ def release_sequence(
     try:
         _check_steps_left(session, len(known))
         for row, x in _shown(_pairs(known, remaining, session.count), progress):
+            if path is not None:
+                _claim(path)
             out.append(session.step(row, x))
             if path is not None:
                 _store(session, path)
@@ -142,6 +145,15 @@ def _shown(steps: Iterator[Any], progress: bool) -> Iterable[Any]:
 
     shown: Iterable[Any] = tqdm(steps, disable=None, unit="data set")
     return shown
+
+
+def _claim(path: Path) -> None:
+    """Take the state up before a data set is released, the first one too: whoever comes after a break in between finds
+    no state from which the same data set would be released once more."""
+    if path.exists():
+        os.replace(path, used(path))
+    else:
+        used(path).touch()
 
 
 def _store(session: Session, path: Path) -> None:

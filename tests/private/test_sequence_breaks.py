@@ -1,0 +1,67 @@
+"""A sequence that breaks off within a day is not gone on with from the day before: that day may be out already."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pq.private.sequential import loop
+from pq.sequential import PubPrev, release_sequence
+
+DAYS = np.random.default_rng(0).normal(size=(5, 200))
+
+
+def run(path: Path, predictor: PubPrev | None = None) -> Any:
+    predictor = PubPrev([0.5], loc=0, scale=1) if predictor is None else predictor
+    return release_sequence(DAYS, np.zeros((5, 0)), predictor, [0.5], epsilon=1, checkpoint=path, rng=1)
+
+
+@pytest.mark.parametrize("day", [1, 2, 3, 5])
+def test_a_day_whose_state_cannot_be_stored_is_not_released_again(
+    day: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, stores, store = tmp_path / "state", [0], loop._store
+
+    def full(session: Any, to: Path) -> None:
+        stores[0] += 1
+        if stores[0] == day:
+            raise OSError("no space left")
+        store(session, to)
+
+    monkeypatch.setattr(loop, "_store", full)
+    with pytest.raises(OSError, match="no space") as failure:
+        run(path)
+    assert len(failure.value.releases) == day  # type: ignore[attr-defined]
+    for _ in range(2):
+        with pytest.raises(ValueError, match="taken up by a run that ended before"):
+            run(path)
+
+
+class Interrupted(PubPrev):
+    """Is interrupted when it should take note of the first release."""
+
+    def observe(self, features: Any, released: Any) -> None:
+        raise KeyboardInterrupt
+
+
+def test_a_first_day_that_was_interrupted_is_not_released_again(tmp_path: Path) -> None:
+    with pytest.raises(KeyboardInterrupt) as failure:
+        run(tmp_path / "state", Interrupted([0.5], loc=0, scale=1))
+    assert len(failure.value.releases) == 1  # type: ignore[attr-defined]
+    with pytest.raises(ValueError, match="taken up by a run that ended before"):
+        run(tmp_path / "state", Interrupted([0.5], loc=0, scale=1))
+
+
+def test_a_sequence_that_breaks_between_days_goes_on(tmp_path: Path) -> None:
+    def broken() -> Any:
+        yield from DAYS[:3]
+        raise RuntimeError("the source of data sets broke")
+
+    options: dict[str, Any] = {"epsilon": 1, "checkpoint": tmp_path / "state", "rng": 1}
+    with pytest.raises(RuntimeError) as failure:
+        release_sequence(broken(), np.zeros((5, 0)), PubPrev([0.5], loc=0, scale=1), [0.5], **options)
+    assert len(failure.value.releases) == 3  # type: ignore[attr-defined]
+    assert len(run(tmp_path / "state")) == 2
