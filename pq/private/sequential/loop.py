@@ -94,12 +94,7 @@ def release_sequence(
         **options,
     )
     path = None if checkpoint is None else Path(checkpoint)
-    resumed = path is not None and path.exists()
-    if path is not None and not resumed and used(path).exists():
-        raise ValueError(
-            f"checkpoint was taken up by a run that ended before its next data set was done: {used(path)} holds the "
-            "state. To start anew would spend everybody's budget a second time; remove that file if this is meant"
-        )
+    resumed = path is not None and _is_saved(path)
     if path is not None and resumed:
         session = Session.resume(path, ledger=session.ledger, rng=rng, like=session)
     out = Releases([], session.guarantee)
@@ -145,6 +140,16 @@ def _shown(steps: Iterator[Any], progress: bool) -> Iterable[Any]:
 
     shown: Iterable[Any] = tqdm(steps, disable=None, unit="data set")
     return shown
+
+
+def _is_saved(path: Path) -> bool:
+    """Whether there is a state to go on from. Raises `ValueError` where a run took it up and did not come to its end."""
+    if not path.exists() and used(path).exists():
+        raise ValueError(
+            f"checkpoint was taken up by a run that ended before its next data set was done: {used(path)} holds the "
+            "state. To start anew would spend everybody's budget a second time; remove that file if this is meant"
+        )
+    return path.exists()
 
 
 def _claim(path: Path) -> None:
