@@ -143,7 +143,7 @@ def _shown(steps: Iterator[Any], progress: bool) -> Iterable[Any]:
 
 
 def _is_saved(path: Path) -> bool:
-    """Whether there is a state to go on from. Raises `ValueError` where a run took it up and did not come to its end."""
+    """Whether there is a state to go on from. Raises `ValueError` where a run took it up and did not end."""
     if not path.exists() and used(path).exists():
         raise ValueError(
             f"checkpoint was taken up by a run that ended before its next data set was done: {used(path)} holds the "
