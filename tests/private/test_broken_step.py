@@ -1,12 +1,15 @@
 """A step of private noise that was interrupted is never continued with less noise than promised."""
 
+import pickle
 import sys
 from types import FrameType
 from typing import Any
 
+import numpy as np
 import pytest
 
-from pq.private.noise import SquareRootAggregator, TreeAggregator
+from pq.private.noise import SquareRootAggregator, StepsExceeded, TreeAggregator
+from pq.sequential import DPLearned
 
 
 @pytest.mark.parametrize("kind", [SquareRootAggregator, TreeAggregator])
@@ -28,4 +31,30 @@ def test_a_step_that_broke_off_is_never_continued(kind: Any, name: str) -> None:
         sys.settrace(before)
     for _ in range(2):
         with pytest.raises(RuntimeError, match="broke off within a step"):
+            sums.add([0.0, 0.0])
+
+
+def test_a_learner_whose_two_runs_are_at_different_steps_is_never_continued(monkeypatch: pytest.MonkeyPatch) -> None:
+    options: dict[str, Any] = {"loc": 0, "scale": 1, "resolution": 0.1, "dimension": 0, "epsilon": 1, "delta": 1e-6}
+    one = DPLearned([0.5], steps=3, **options)
+    day = np.random.default_rng(0).normal(size=50)
+    one.learn(np.zeros(0), day)
+
+    def interrupted(gradient: Any) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(one._runs[1], "update", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            one.learn(np.zeros(0), day)
+    for learner in (one, pickle.loads(pickle.dumps(one))):
+        with pytest.raises(RuntimeError, match="broke off within a step"):
+            learner.learn(np.zeros(0), day)
+
+
+def test_steps_beyond_the_plan_are_refused_by_name_each_time() -> None:
+    sums = TreeAggregator(1, 1.0, (2,))
+    sums.add([0.0, 0.0])
+    for _ in range(2):
+        with pytest.raises(StepsExceeded):
             sums.add([0.0, 0.0])

@@ -34,7 +34,7 @@ from pq.core.learners import COCOB, private_noise_std
 from pq.core.learners.gradient import steady
 from pq.core.losses.laplace import laplace_interval_learned
 from pq.private.columns.frames import records_of
-from pq.private.noise import BROKE_OFF, Normals
+from pq.private.noise import BROKE_OFF, Normals, StepsExceeded
 from pq.private.noise_ftrl import DPFTRL
 from pq.private.sequential.predictors import FloatArray, LaplacePredictor, PrivatePredictor, Standardise
 
@@ -325,6 +325,8 @@ class DPLearned(LinearPredictor, PrivatePredictor):
         """One private step along gradients by v and by phi that are known already; for experiments."""
         if getattr(self, "_under_way", False):
             raise RuntimeError(BROKE_OFF)
+        if self.steps_left < 1:
+            raise StepsExceeded("all planned steps of the predictor are taken")
         self._under_way = True  # an interrupt between the two runs leaves them at different steps
         self.used, self._taken = True, self._taken + 1
         for run, gradient, bound in zip(self._runs, gradients, self.clip, strict=True):
