@@ -28,7 +28,7 @@ PARTS = {  # the first that a function's file has
     "the column": ("private/columns/",),
     "compiled walk": ("private/fast/walk.py",),
     "what the walk is told": ("private/fast/", "private/mechanisms/", "private/randomness.py", "core/machine/"),
-    "learning": ("private/sequential/", "core/learners/", "core/losses/", "private/noise", "core/cut.py"),
+    "learning": ("private/sequential/", "core/learners/", "core/losses/", "private/noise"),
     "priors": ("core/priors/",),
     "public arguments": ("core/", "private/prepare.py"),
     "the release": ("private/",),

@@ -57,7 +57,12 @@ def _of_polars(column: Any) -> Any:
 
 
 def _decoded(held: list[bytes | None]) -> list[str | None]:
-    return [None if text is None else text.decode("utf-8", "surrogateescape") for text in held]
+    return [None if text is None else string_of(text) for text in held]
+
+
+def string_of(text: bytes) -> str:
+    """Bytes of a text as Python's own, each that is no UTF-8 as a surrogate of its own."""
+    return text.decode("utf-8", "surrogateescape")
 
 
 RULES = {"pandas": _of_pandas, "polars": _of_polars, "pyarrow": _of_pyarrow}

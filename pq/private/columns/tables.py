@@ -24,6 +24,7 @@ from pq.private.columns.declared import (
 )
 from pq.private.columns.library import KNOWN, is_table
 from pq.private.columns.reduce import fetched, reduced
+from pq.private.columns.strings import string_of
 
 Types = dict[str, Callable[[], Declared]]
 DUCKDB_INTEGERS = (
@@ -122,15 +123,11 @@ def _undecoded(cursor: Any) -> Iterator[None]:
     connection, rows, texts = cursor.connection, cursor.row_factory, cursor.connection.text_factory
     cursor.row_factory = None
     if texts is str:
-        connection.text_factory = _decoded
+        connection.text_factory = string_of
     try:
         yield
     finally:
         cursor.row_factory, connection.text_factory = rows, texts
-
-
-def _decoded(text: bytes) -> str:
-    return text.decode("utf-8", "surrogateescape")
 
 
 def _of_frame(x: Any) -> OpenTable | None:
