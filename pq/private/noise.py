@@ -125,20 +125,23 @@ class _Aggregator:
         one.
         """
         with _ONE_STEP, np.errstate(all="ignore"):
+            self._refuse_beyond_plan()
             entry = np.asarray(value, dtype=np.float64)
             if entry.shape != self._shape:
                 raise ValueError(f"value must have shape {self._shape}, got {entry.shape}")
             entry = np.where(np.isfinite(entry), entry, 0.0)
             if self._under_way:
                 raise RuntimeError(BROKE_OFF)
-            self._under_way = True  # before the count is looked at, which a handler of signals may change until here
-            if self._count >= self._steps:
-                self._under_way = False
-                raise StepsExceeded(f"all {self._steps} planned steps are taken")
+            self._under_way = True  # before the count is looked at again, which a handler may have changed until here
+            self._refuse_beyond_plan()
             self._count += 1
             total = np.asarray(self._rounded(self._next(entry)))
             self._under_way = False
         return total if total.ndim else float(total)
+
+    def _refuse_beyond_plan(self) -> None:
+        if self._count >= self._steps:
+            raise StepsExceeded(f"all {self._steps} planned steps are taken")
 
     def _rounded(self, total: FloatArray) -> FloatArray:
         """To multiples of a public step of about a millionth of the noise: the last bits of a float sum of a value and
