@@ -79,7 +79,8 @@ def fill_lanes(
     rates: FloatArray | None = None,
 ) -> int:
     """Put the outputs of the distinct quantiles into `out` (lanes, m), NaN at nodes that are beyond the range of the
-    compiled formulas, and below them; returns how many these are.
+    compiled formulas, and below them; returns how many these are. -1 says that a gap was looked into: `out` is worth
+    nothing then.
 
     floored: whether targets are; edge: whether priors are adapted to edges.
     columns: (c, n) sorted records padded at the end, sizes: (c,) how many count, before: see

@@ -38,6 +38,7 @@ TOGETHER = 8  # cells that go through the processor at once
 TINY = 1e-250  # total weights below are done again with logarithms
 NEGLIGIBLE = 1e-12  # of the weight that is known: a score below it bounds all beyond, and rarely leaves a choice open
 ROOM = 1 << 10  # cells that there is room for at first
+WANTS_ROOM, LOOKED_INTO_GAP = 0, 1  # places of the words back in the last array of `room`
 MOST_NATS = 1e6  # of the largest weight below one: further off, logarithms lose digits, and the formulas do better
 
 
@@ -49,12 +50,14 @@ def _cell(view: Any, parts: Any, target: tuple[int, float], rate: float, uniform
     logs = False
     while True:
         first, last = cell_at(view, middle - reach), min(end, cell_at(view, middle + 1.0 + reach) + 1)
-        last = min(end, last + (first - last - 1) % TOGETHER)
-        if has_gap(view, first, last):
+        if has_gap(view, first, last):  # not left to the formulas, whose digits differ from those of a whole column's
+            room[3][LOOKED_INTO_GAP] = 1
             return -2
+        filled = min(end, last + (first - last - 1) % TOGETHER)
+        last = last if has_gap(view, first, filled) else filled
         count = last - first + 1
         if count >= room[0].size:
-            room[3][0] = count
+            room[3][WANTS_ROOM] = count
             return -2
         edges, running, total, top = room[0][: count + 1], room[1][:count], 0.0, 0.0
         if not logs:
@@ -152,8 +155,8 @@ _look = uncounted(cells_of.py_func)
 
 @compiled
 def _room(size: int, parts: int) -> Any:
-    """Room for the edges and the weights of fewer cells than `size`, for the parts of a prior, and for a word back."""
-    return np.empty(size), np.empty(size), np.empty(parts), np.zeros(1, dtype=np.int64)
+    """Room for the edges and the weights of fewer cells than `size`, for the parts of a prior, and for words back."""
+    return np.empty(size), np.empty(size), np.empty(parts), np.zeros(2, dtype=np.int64)
 
 
 @uncounted
@@ -162,8 +165,8 @@ def _walk_tree(
     rates: Any, parts: Any, counts: Any, uniforms: Any, out: Any, drawn: Any, shares: Any,
     room: Any,
 ) -> int:  # fmt: skip
-    """One lane, by the names of `walk_lanes`; returns how many outputs are left, -1 where there was no room for the
-    number of cells that is put into the last array of `room`. drawn, shares, room: to work in."""
+    """One lane, by the names of `walk_lanes`; returns how many outputs are left, -1 where it had to stop: the last array
+    of `room` says why. drawn, shares, room: to work in."""
     unit, left = max(int(lattice[2]), 1), 0
     for j in range(nodes.shape[0]):
         first, end = nodes[j, 0], nodes[j, 1]
@@ -185,7 +188,7 @@ def _walk_tree(
                     view, low, high, parts[t, : counts[t]], fractions[q], floored,
                     rates[q] / unit, uniforms[q, 0], uniforms[q, 1], room,
                 )  # fmt: skip
-            if room[3][0] > 0:
+            if room[3][WANTS_ROOM] > 0 or room[3][LOOKED_INTO_GAP] > 0:
                 return -1
             known = known and not math.isnan(drawn[i])
             if not known:
@@ -224,11 +227,11 @@ def walk_lanes(sources: int) -> Any:
         edge: bool, lattice: Any, rates: Any, parts: Any, counts: Any, uniforms: Any, out: Any,
     ) -> Any:  # fmt: skip
         """Run a plan on every lane; its outputs go into `out` (lanes, m), NaN for those of nodes whose numbers do not
-        do, and of nodes below; returns how many these are.
+        do, and of nodes below; returns how many these are, or -1, and `out` is worth nothing, if it looked into a gap.
 
         columns: (c, n) sorted records, of which the first `sizes` (c,) of each row count; lane l has row l % c.
         before: (n + 1,) records before each entry of the one column, or empty if each entry is one record. gaps:
-        see `pq.private.columns.part`; a node that would look into one fails.
+        see `pq.private.columns.part`.
         nodes, members, fractions: see `pq.core.plan.PlanArrays`.
         lattice: (4,) numerator and denominator of the step, parts of a record, and whether a record at an output goes
             on by halves; zeros for real outputs. On a lattice columns and outputs are in steps, and `before` is given.
@@ -243,11 +246,13 @@ def walk_lanes(sources: int) -> Any:
         for lane in range(out.shape[0]):
             c, r, p = lane % columns.shape[0], lane % rates.shape[0], lane % parts.shape[0]
             x = columns[c, : sizes[c]]
-            left, room[3][0] = -1, 1
+            left, room[3][WANTS_ROOM] = -1, 1
             while left < 0:
-                if room[3][0] >= room[0].size:
-                    room = _room(min(4 * room[3][0], most), parts.shape[2])
-                room[3][0] = 0
+                if room[3][LOOKED_INTO_GAP] > 0:
+                    return -1
+                if room[3][WANTS_ROOM] >= room[0].size:
+                    room = _room(min(4 * room[3][WANTS_ROOM], most), parts.shape[2])
+                room[3][WANTS_ROOM] = 0
                 left = _walk_tree(
                     x, before, gaps, nodes, members, fractions, floored, edge, lattice, rates[r], parts[p], counts[p],
                     uniforms[lane], out[lane], drawn, shares, room,

@@ -29,7 +29,7 @@ from pq.core.scores import Target, log_sum
 from pq.core.tree import Node
 from pq.private.columns.cells import Lattice, Points
 from pq.private.columns.door import Array
-from pq.private.columns.part import NO_GAPS, PartOfColumn
+from pq.private.columns.part import NO_GAPS, PartOfColumn, Unknown
 from pq.private.fast import lanes
 from pq.private.fast.encode import Tables, encode, is_moderate
 from pq.private.mechanisms.independent import Law
@@ -113,7 +113,7 @@ class Tree(Mechanism, name="tree"):
         return self._by_machine(column, uniforms)[0]
 
     def _by_machine(self, column: Points | Lattice, uniforms: Array) -> tuple[Array, int]:
-        """`compiled`, and how many outputs it leaves."""
+        """`compiled`, and how many outputs it leaves. Raises `Unknown` where it looks into a gap of a part."""
         scale = 1.0 if column.step is None else float(column.step)
         shifted = self.plan.public_total is not None
         outputs = np.empty(uniforms.shape[:2])
@@ -133,6 +133,8 @@ class Tree(Mechanism, name="tree"):
             gaps=column.gaps if isinstance(column, PartOfColumn) else NO_GAPS,
             lattice=lanes.lattice_of(column.step, column.unit, self.halves),
         )
+        if left < 0:
+            raise Unknown
         return column.value(outputs), left
 
     def walked(
