@@ -76,9 +76,9 @@ def release_groups(
         where that leaves it open, as with objects, a record has the key that it equals.
     epsilon: budget of the whole release, all groups together, for a person with all records that one may own.
     priors, size_guess, public_total: as in `release`, alike for all groups, or a mapping from each key to its own.
-    person: name of a column that says whose a record is. Of each person at most max_contributions records are kept, in
-        at most max_groups groups, by a rule that looks at that person's records only; records without an ID are
-        dropped. Without it both numbers are a promise of the caller's.
+    person: name of a column of texts, bytes, numbers, dates or times that says whose a record is. Of each person at
+        most max_contributions records are kept, in at most max_groups groups, by a rule that looks at that person's
+        records only; records without an ID are dropped. Without it both numbers are a promise of the caller's.
     max_groups: groups in which one person may have records, at least 1.
     unknown: what becomes of records of no public key: left out ("drop"), or a further group with the key "other".
     max_contributions: records that one person may own in the whole table, at least max_groups, which is the default.

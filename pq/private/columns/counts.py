@@ -93,7 +93,7 @@ class Counts:
         unknown, held = np.isnan(numbers), counts > 0
         missing = np.bincount(places[unknown], counts[unknown], groups).astype(np.int64).tolist()
         small, counts = small[held & ~unknown], counts[held & ~unknown]
-        values = _finite(numbers[held & ~unknown])
+        values = finite_numbers(numbers[held & ~unknown])
         order = np.argsort(values)
         order = order[np.argsort(small[order], kind="stable")]
         small, values, reached = small[order], values[order], np.append(0, np.cumsum(counts[order]))
@@ -122,7 +122,7 @@ class Counts:
             unheld, kept = float(np.sum(held[unknown])), ~unknown & (held > 0)
             held = held[kept]
         unheld = min(max(float(np.nan_to_num(float(min(missing, MOST)))), 0.0) + unheld, MOST)
-        distinct, records = _merged(_finite(numbers[kept]), held)
+        distinct, records = _merged(finite_numbers(numbers[kept]), held)
         distinct.flags.writeable = records.flags.writeable = False
         for name, fact in zip(FACTS, (distinct, records, int(unheld), kind, bound), strict=True):
             object.__setattr__(self, name, fact)
@@ -162,7 +162,7 @@ def _read(column: Any, name: str) -> tuple[Kind, Array]:
         raise type(error)(str(error).replace("x must", f"{name} must", 1)) from None
 
 
-def _finite(numbers: Array) -> Array:
+def finite_numbers(numbers: Array) -> Array:
     """Numbers without infinities, and with one zero."""
     return np.asarray(np.clip(numbers, -LARGEST, LARGEST) + 0.0)
 

@@ -49,10 +49,10 @@ def count(
     grid: round the records to the multiples of this public step while counting, as `pq.release` does with the same
         `grid`. It makes few values of many; the release has the same law as on the whole column. Dates and times are
         rounded after their distinct values have been counted.
-    person: name of a column that says whose record a row is; a row without an ID is dropped, and of a person at most
-        max_contributions records are kept, by a rule that looks at that person's records only. Not beside count, and
-        the distinct pairs of person and value must fit in memory. max_contributions: at least 1; the counts carry it,
-        and `pq.release` refuses them where it is promised less.
+    person: name of a column of texts, bytes, numbers, dates or times that says whose record a row is; a row without an
+        ID is dropped, and of a person at most max_contributions records are kept, by a rule that looks at that person's
+        records only. Not beside count, and the distinct pairs of person and value must fit in memory.
+        max_contributions: at least 1; the counts carry it, and `pq.release` refuses them where it is promised less.
 
     Returns `Counts`, which stands for the column in `pq.release` and has the same law. Raises `TypeError` or
     `ValueError` naming value, count, grid, person, max_contributions or x for what has no such column of numbers; no

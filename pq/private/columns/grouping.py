@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from pq.core.kind import Kind
+from pq.core.kind import NUMBER, Kind
 from pq.private.columns.counts import Counts
 from pq.private.columns.declared import Declared, declaration_of, running
 from pq.private.columns.door import as_floats, quiet
@@ -31,11 +31,9 @@ KEY, VALUE, PERSON, RECORDS = COLUMNS = ("key", "value", "person", "records")
 NO_KEY = float("inf")  # where a record has none of the public keys, which are finite
 LONG_LIST = 300  # keys: DuckDB takes about as long to look each record up among them as to count it
 EVERY_ROW = 2**62  # of a query: a limit that cuts nothing off, but lets no engine filter before it
-# What no ID may be: several values, and types whose records an engine calls equal where Python does not (a month and
-# thirty days), or that Python cannot always list, or that narwhals has no name for.
-NO_ID = re.compile(
-    r"((large_|fixed_size_)?(list|struct|array|map|union|interval|variant|unknown)\b).*", re.IGNORECASE | re.DOTALL
-)
+# What an ID may be beside what a key may be: bytes. All else is refused, such as several values, types whose records an
+# engine calls equal where Python does not (a month and thirty days), or that Python cannot always list.
+BYTES = re.compile(r"((large_|fixed_size_)?binary(_view)?|blob|uuid)([(\[].*)?|\|S\d+", re.IGNORECASE | re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -54,6 +52,7 @@ class GroupedColumn:
     step: Fraction | None
     others: bool
     engine: bool
+    times: bool
 
     @classmethod
     def of(
@@ -75,14 +74,10 @@ class GroupedColumn:
             declared = declared_in(table, "value", value)
             column = None if by is None else KeyColumn.of(table, by)
             known = None if column is None or by is None else Keys.of(keys, column, by)
-            if NO_ID.fullmatch("" if person is None else str(declared_type(table, person))):
-                raise TypeError(
-                    f"person must name a column of texts, numbers or dates, one for each record: {person!r}"
-                )
-            open_types = [name for name in columns.values() if str(declared_type(table, name)) in ("object", "Object")]
-            groupings = {declared.grouping, "value" if column is None else column.grouping}
-            engine = table.lazy is not None and "none" not in groupings and not open_types
-            return cls(table, columns, known, declared, step, others, engine)
+            who = None if person is None else _ids(table, person)
+            engine = table.lazy is not None and "none" not in [one.grouping for one in (declared, column, who) if one]
+            times = who is not None and who.kind not in (None, NUMBER)
+            return cls(table, columns, known, declared, step, others, engine, times)
 
     @property
     def kind(self) -> Kind:
@@ -109,7 +104,7 @@ class GroupedColumn:
 
     def _rows(self, fetched: dict[str, Any], values: Any, records: Any) -> GroupedRecords:
         places = np.zeros(len(values), dtype=np.int64) if self.keys is None else self.keys.places(fetched["by"])
-        persons = Persons.of(fetched["person"]) if "person" in fetched else None
+        persons = Persons.of(fetched["person"], self.times) if "person" in fetched else None
         return GroupedRecords(places, values, records, persons)
 
     def _in_memory(self) -> GroupedRecords:
@@ -213,6 +208,13 @@ def open_table(x: Any, argument: str = "table") -> OpenTable:
 
         return OpenTable(table.types, table.fetch, nw.from_native(x).lazy())
     return table
+
+
+def _ids(table: OpenTable, person: str) -> KeyColumn:
+    """The declared type of IDs; raises `TypeError` naming person for one that can be none."""
+    if BYTES.fullmatch(str(declared_type(table, person))):
+        return KeyColumn(None, "value")
+    return KeyColumn.of(table, person, "person")
 
 
 def _dtype(column: Any) -> Any:

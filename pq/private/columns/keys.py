@@ -50,18 +50,19 @@ class KeyColumn:
     texts: bool = False
 
     @classmethod
-    def of(cls, table: OpenTable, by: str) -> KeyColumn:
-        """Raises `TypeError` naming by for a type that can have no keys."""
-        dtype = declared_type(table, by)
+    def of(cls, table: OpenTable, name: str, argument: str = "by") -> KeyColumn:
+        """Of the column that an argument names. Raises `TypeError` naming the argument for a type that can have no
+        keys."""
+        dtype = declared_type(table, name)
         if TEXT.fullmatch(str(dtype)):
             return cls(None, "value", texts=True)
         if str(dtype) == "category" and TEXT.fullmatch(str(dtype.categories.dtype)):  # of pandas
             return cls(None, "none", texts=True)
         try:
-            declared = table.types[by]()
+            declared = table.types[name]()
         except TypeError as error:
             what = str(error).rpartition("got ")[2]
-            message = f"by must name a column of texts, numbers, dates or times, {by!r} is of type {what}"
+            message = f"{argument} must name a column of texts, numbers, dates or times, {name!r} is of type {what}"
             raise TypeError(message) from None
         leaves_it_open = declared.kind == NUMBER and declared.grouping == "none"
         return cls(None if leaves_it_open else declared.kind, declared.grouping)

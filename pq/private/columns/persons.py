@@ -16,10 +16,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pq.private.columns.counts import IntArray
-from pq.private.columns.door import Array
+from pq.core.kind import seconds_of
+from pq.private.columns.counts import IntArray, finite_numbers
+from pq.private.columns.door import Array, as_floats
 from pq.private.columns.keys import items_of
-from pq.private.columns.ticks import in_ticks
+from pq.private.columns.record import TIMES
 
 Hashes = npt.NDArray[np.uint64]
 MASK = 2**64 - 1
@@ -35,11 +36,13 @@ class Persons:
     digests: Hashes
 
     @classmethod
-    def of(cls, column: Any) -> Persons:
-        """IDs are one where Python finds them equal; a null, a NaN, a blank text or what has no hash is none. Dates and
-        times are one where their ticks are."""
+    def of(cls, column: Any, times: bool = False) -> Persons:
+        """IDs are one where Python finds them equal; a null, a NaN, a blank text or what has no hash is none. A column
+        that is declared to hold dates or times is read as one of values is, in seconds: libraries hold dates that the
+        calendars of Python and pandas lack, and count in units of their own."""
         known: dict[Any, int] = {}
-        codes = np.array([_code(item, known) for item in items_of(in_ticks(column))], dtype=np.int64)
+        items = as_floats(column).tolist() if times else items_of(column)
+        codes = np.array([_code(item, known) for item in items], dtype=np.int64)
         digests = np.array([_digest(item) for item in known] + [0], dtype=np.uint64)
         return cls(codes, digests[codes])
 
@@ -59,8 +62,9 @@ def bounded(rows: GroupedRecords, most_records: int, most_groups: int) -> Groupe
     """The records that are kept: at most so many of each person, in at most so many groups; none without an ID."""
     assert rows.persons is not None
     most_records, most_groups = min(most_records, LARGEST_BOUND), min(most_groups, LARGEST_BOUND)
-    bits = np.where(np.isnan(rows.values), -1.0, rows.values + 0.0).view(np.uint64)
-    missing = np.isnan(rows.values).astype(np.int64)
+    values = finite_numbers(rows.values)  # an engine may have made infinities the largest numbers, or not
+    bits = np.where(np.isnan(values), -1.0, values).view(np.uint64)
+    missing = np.isnan(values).astype(np.int64)
     person, place, digest = rows.persons.codes, rows.places, rows.persons.digests
     order = np.lexsort((bits, missing, place, person))
     order = order[person[order] >= 0]
@@ -75,7 +79,7 @@ def bounded(rows: GroupedRecords, most_records: int, most_groups: int) -> Groupe
     record_hash = _mixed(group_hash ^ _mixed(bits[one] ^ _mixed(copy.astype(np.uint64))))
     ties = (copy, bits[one], place[one], record_hash, missing[one])
     one, copy = _first(one, copy, ties, (np.arange(len(one)),), person, most_records)
-    return GroupedRecords(place[one], rows.values[one], np.ones(len(one), dtype=np.int64))
+    return GroupedRecords(place[one], values[one], np.ones(len(one), dtype=np.int64))
 
 
 def _first(one: Any, copy: Any, keys: Any, units: Any, person: IntArray, most: int) -> tuple[IntArray, IntArray]:
@@ -114,8 +118,10 @@ def _code(item: Any, known: dict[Any, int]) -> int:
 
 
 def _digest(item: Any) -> int:
-    """64 bits of an ID, alike in every process and for numbers that are equal."""
+    """64 bits of an ID, alike in every process, for numbers that are equal, and for times in every container."""
     try:
+        if isinstance(item, TIMES):
+            item = seconds_of(item)
         if isinstance(item, Number):
             return int(_mixed(np.array([hash(item) & MASK], dtype=np.uint64))[0])
         text = item if isinstance(item, str) else repr(item)
