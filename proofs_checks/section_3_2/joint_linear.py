@@ -74,6 +74,51 @@ def check_best_window(subject: Callable[..., float] = joint_even_gap) -> str:
     return f"the bound that is linear in m is the least over windows of all widths: {cases} settings"
 
 
+def box_score(m: int, half: int) -> int:
+    """The row's: the largest score in the box."""
+    return m * (2 * half + 1)
+
+
+def _one_wider(m: int, n: int) -> range:
+    return range(len(widths(m, n)) + 1)
+
+
+@check(
+    "ours:joint-linear",
+    rejects=[
+        (_one_wider, box_score),
+        (widths, lambda m, half: 0.99 * box_score(m, half)),
+        (widths, lambda m, half: 1.01 * box_score(m, half)),
+        (widths, lambda m, half: (m + 1) * (2 * half + 1)),
+        (widths, lambda m, half: 2 * m * half),
+    ],
+)
+def check_box_of_windows(
+    subject: tuple[Callable[[int, int], range], Callable[[int, int], float]] = (widths, box_score),
+) -> str:
+    """Windows around the ranks nearest to n j/(m + 1) are apart and among the ranks, so the box has m! times the
+    product of their masses; its largest score, at one of its corners, is at most m (2 w + 1), and just that at m = 1.
+    """
+    cases, attained = 0, set()
+    for m, n in itertools.chain(itertools.product(range(1, 9), range(2, 90)), ((20, 463), (63, 640), (99, 5000))):
+        if n <= m:
+            continue
+        aims = [round(F(n * (j + 1), m + 1)) for j in range(m)]
+        for half in subject[0](m, n):
+            ends = [(t - half, t + half) for t in aims]
+            assert ends[0][0] >= 0 and ends[-1][1] <= n, (m, n, half, "no ranks")
+            assert all(one[1] < other[0] for one, other in itertools.pairwise(ends)), (m, n, half, "not apart")
+            best = {0: 0}  # (m + 1) times the largest score up to an output of this rank
+            for window in [*ends, (n,)]:  # convex in each rank, so largest at an end of its window
+                best = {c: max(s + abs((m + 1) * (c - b) - n) for b, s in best.items()) for c in set(window)}
+            worst = F(best[n], m + 1)
+            assert worst <= subject[1](m, half), (m, n, half, worst)
+            attained |= {m} if worst == subject[1](m, half) else set()
+            cases += 1
+    assert 1 in attained, "a smaller score would do"
+    return f"the box of windows: apart, among the ranks, with scores of at most m (2 w + 1): {cases} widths, m up to 99"
+
+
 def laws_of_cells(n: int) -> Iterator[tuple[Fraction, ...]]:
     """Masses of n + 1 cells: alike; one of them at the least mass; all but one."""
     yield (F(1, n + 1),) * (n + 1)

@@ -139,12 +139,26 @@ def check_sharp_calibration(subject: Callable[[Fraction], Fraction] = lambda q: 
     )
 
 
-@check("text:perfect-prediction", rejects=[lambda z: 1 - z, lambda z: 1 / (1 + z)])
-def check_perfect_prediction(subject: Callable[[Fraction], Fraction] = lambda z: F(1)) -> str:
-    """All mass on the optimal cell: Psi = 1 at every epsilon, bound (2/eps) log(1/beta), and a gap of 0 for sure."""
+def _cell(rank: int, n: int) -> list[Fraction]:
+    """Places in the optimal cell, its closed end among them, if it has one."""
+    return [rank + F(1, 4), rank + HALF, rank + F(1) - (F(1, 8) if rank == n else 0)]
+
+
+def _printed_cell(rank: int, n: int) -> list[Fraction]:
+    """[x_k, x_(k+1)): the left end belongs to the cell before."""
+    return [F(rank), rank + HALF]
+
+
+@check(
+    "text:perfect-prediction",
+    rejects=[_printed_cell, lambda rank, n: [*_cell(rank, n), F(n + 2 if rank < n else 0)]],
+)
+def check_perfect_prediction(subject: Callable[[int, int], list[Fraction]] = _cell) -> str:
+    """All mass on the optimal cell, wherever in it: Psi = 1 at every epsilon, and a gap of 0 for sure."""
     for n, q, z in itertools.product(range(6), QUARTERS, (F(0), F(1, 9), HALF)):
-        prior = {math.floor(q * n) + HALF: F(1)}
-        assert psi(Grid(n), q, prior, z) == subject(z)
+        places = subject(math.floor(q * n), n)
+        prior = {o: F(1, len(places)) for o in places}
+        assert psi(Grid(n), q, prior, z) == 1
         law = mechanism(Restricted(Grid(n), *WHOLE), q, prior, z)
         assert all(gap(Grid(n), q, o) == 0 for o in law)
     return "perfect prediction: Psi = 1 with and without epsilon; the gap is 0 with certainty, so the bound is loose"

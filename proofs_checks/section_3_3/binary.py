@@ -190,19 +190,26 @@ def check_binary_step(subject: Callable[[int], tuple[int, int]] = lambda depth: 
     ],
 )
 def check_binary_display(subject: Callable[[int], arb] = lambda k: golden(k + 2) / arb(5).sqrt()) -> str:
-    """phi^(k+1)/sqrt 5 in the last display of thm:binary is exceeded from k = 2 on; phi^(k+2)/sqrt 5 never is."""
+    """phi^(k+1)/sqrt 5 in the last display of thm:binary is exceeded from k = 2 on; phi^(k+2)/sqrt 5 never is.
+
+    By Binet F_{k+2} is phi^(k+2)/sqrt 5 up to |1 - phi|^(k+2)/sqrt 5, which falls and is below 1 at k = 0 already.
+    """
     beta = HALF
+    assert 0 < golden(1) - 1 < 1 and 1 / arb(5).sqrt() < 1
     for k in range(1, 90):
         assert arb(fibonacci(k + 2) - 1) < subject(k), k
+        short = golden(k + 1) / arb(5).sqrt()
+        assert short < golden(k) and (short < fibonacci(k + 2) - 1) == (k > 1), k
     assert subject(80) < arb("1.001") * (fibonacci(82) - 1), "close in the end"
-    for k in (2, 3, 4):
+    claims = {}
+    for k in range(2, 7):
         chain = binary_chain(k, 4000, margin=4)
         printed = golden(k + 1) / arb(5).sqrt() * chain.log_spread(beta) / log_ball(2)
         assert ball(chain.errors[-1]) > printed, k
         assert chain.failure(chain.errors[-1]) > beta
-    chain = binary_chain(2, 4000, margin=4)
-    claimed = float(golden(3) / arb(5).sqrt() * chain.log_spread(beta) / log_ball(2))
-    return f"last display of thm:binary at m = 3: claimed {claimed:.0f} w.p. 1/2, actual {chain.errors[-1]} (exact)"
+        claims[k] = round(float(printed)), chain.errors[-1]
+    assert claims[2] == (7582, 7992), claims
+    return "last display of thm:binary at m = 3: claimed {} w.p. 1/2, actual {} (exact)".format(*claims[2])
 
 
 @check("text:worse-in-m", rejects=[lambda k: arb(k), lambda k: golden(k) / 2])

@@ -77,6 +77,33 @@ def check_multi_cauchy_cells(subject: Callable[[arb], arb] = lambda z: z) -> str
 
 
 @check(
+    "cor:multiple",
+    "cor:cauchy-robust",
+    rejects=[(2, Fraction(1)), (3, Fraction(101, 100)), (3, Fraction(2))],
+)
+def check_cells_of_the_edge_tree(subject: tuple[int, Fraction] = (3, Fraction(1))) -> str:
+    """Under edge adaptation every cell of the data has the claimed mass, the tails too, from three records on.
+
+    subject: the least n, and a factor on the claim. Tails: psi <= R there, and u/(1 + u^2) <= atan u for u = sigma/R.
+    """
+    least, factor = subject
+    draw, closest = random.Random(7), arb(1000)
+    for n in range(least, 8):
+        evenly = [Fraction(200 * k, n - 1) - 100 for k in range(n)]
+        close = [Fraction(100) - Fraction(k, 10**4) for k in range(n)][::-1]
+        drawn = [[Fraction(v, 4) for v in sorted(draw.sample(range(-40, 41), n))] for _ in range(50)]
+        for x in (evenly, close, *drawn):
+            gap, radius = min(b - a for a, b in itertools.pairwise(x)), max(abs(v) for v in x) + Fraction(1, 10**6)
+            claimed = 4 * ball(gap) / arb.pi() / (4 + 4 * ball(radius) ** 2)
+            masses = [cauchy_mass(a, b) for a, b in itertools.pairwise(x)]
+            for mass in (*masses, cauchy_mass(x[-1], math.inf), cauchy_mass(-x[0], math.inf)):
+                assert mass > ball(factor) * claimed, x
+                closest = min(closest, mass / claimed, key=float)
+    assert closest < arb("1.001"), "more than is claimed"
+    return "edge adaptation: each cell has the claimed Cauchy mass, tails too, from three records on (balls)"
+
+
+@check(
     "cor:multi-cauchy",
     code=cor_multi_cauchy,
     rejects=[

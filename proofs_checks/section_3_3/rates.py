@@ -55,15 +55,17 @@ def check_kary_against_naive(subject: Callable[[int], arb] = lambda m: printed_k
     return f"thm:kary's printed bound is below the naive (2 m / epsilon) log(..) from m = {first} on"
 
 
-@check("text:kary-rate", rejects=[lambda t: t / 2, sympy.log])
+@check("text:kary-rate", rejects=[lambda t: t / 2, sympy.log, lambda t: t / 100, lambda t: 100 * sympy.log(t)])
 def check_sub_polynomial(
-    subject: Callable[[sympy.Symbol], sympy.Expr] = lambda t: 2 * sympy.sqrt(sympy.log(2) * t),
+    subject: Callable[[sympy.Symbol], sympy.Expr] = lambda t: (
+        2 * sympy.sqrt(sympy.log(2) * sympy.log(sympy.exp(t) + 1))
+    ),
 ) -> str:
-    """With t = log m the exponent is below any alpha t and above any alpha log t in the limit."""
+    """With t = log m the exponent is below any alpha t and above any alpha log t in the limit; log(m + 1) as is."""
     t, alpha = sympy.symbols("t alpha", positive=True)
     assert sympy.limit(subject(t) / (alpha * t), t, sympy.oo) == 0
     assert sympy.limit(subject(t) / (alpha * sympy.log(t)), t, sympy.oo) == sympy.oo
-    return "exp(2 sqrt(log 2 log m)) is o(m^a) and omega(log^a m) for every a > 0 (sympy limits)"
+    return "exp(2 sqrt(log 2 log(m + 1))) is o(m^a) and omega(log^a m) for every a > 0 (sympy limits)"
 
 
 def rate(m: arb) -> arb:

@@ -92,6 +92,7 @@ def tree_rounding(levels: int, factor: int, slack: Slack = lem_error) -> Fractio
 
 @check(
     "thm:binary",
+    "step:binary-display",
     "ours:edge-slack",
     code=(binary_rounding, dyadic_rounding),
     rejects=[

@@ -66,6 +66,7 @@ def check_multiple_printed(subject: Callable[..., tuple[float, float]] = paper_m
     assert robust < 1 - 1e-9, "robustness survives"
     assert consistent < 1 - 1e-9, "consistency survives"
     assert failure > Fraction(999, 1000)
+    assert (round(robust, 2), round(consistent, 2)) == (0.17, 0.14), "as the row says"
     return (
         f"cor:multiple as printed is false at m = 7: x = (-1, 0, 1), perfect predictions, lambda = 1/2: "
         f"claims {robust:.2f} and {consistent:.2f}, Pr{{gap >= 1}} > 0.999"

@@ -150,18 +150,37 @@ def check_hedging(subject: Callable[[Any, Any], Any] = lambda weight, psi: weigh
     return "U(mixture) <= min(U(mu) + log 1/(1-lambda), U(rho) + log 1/lambda), also for m > 1 (z3, fractions)"
 
 
-@check("ours:right-probability", rejects=[lambda p: p, lambda p: F(1, 2)])
-def check_right_probability(subject: Callable[[Fraction], Fraction] = lambda p: 1 - p) -> str:
-    """p c(lambda) + (1 - p) r(lambda) is least where lambda is the probability that the prediction is wrong."""
-    x = sympy.symbols("x", positive=True)
-    for p in (F(1, 100), F(1, 2), F(9, 10)):
-        share = sympy.Rational(p.numerator, p.denominator)
-        cost = -share * sympy.log(1 - x) - (1 - share) * sympy.log(x)
-        best = subject(p)
-        assert sympy.diff(cost, x).subs(x, sympy.Rational(best.numerator, best.denominator)) == 0, p
-        second = sympy.simplify(sympy.diff(cost, x, 2) - share / (1 - x) ** 2 - (1 - share) / x**2)
-        assert second == 0  # positive: strictly convex
-    return "belief p that the prediction is right: the sum of both guarantees is least at lambda = 1 - p (convex)"
+@check(
+    "ours:right-probability",
+    code=cor_quantile,
+    rejects=[
+        lambda p: p,
+        lambda p: p / p / 2,
+        lambda p: F(99, 100) * (1 - p),
+        lambda p: 1 - F(101, 100) * p,
+        lambda p: (1 - p) ** 2,
+    ],
+)
+def check_right_probability(subject: Callable[[Any], Any] = lambda p: 1 - p) -> str:
+    """p c(lambda) + (1 - p) r(lambda) is least where lambda is the probability that the prediction is wrong: for every
+    p by calculus, and for the package's two guarantees, whatever else they depend on."""
+    x, p = sympy.symbols("x p", positive=True)
+    cost = -p * sympy.log(1 - x) - (1 - p) * sympy.log(x)
+    assert sympy.simplify(sympy.diff(cost, x).subs(x, subject(p))) == 0
+    # both terms positive for 0 < p < 1, so strictly convex
+    assert sympy.simplify(sympy.diff(cost, x, 2) - p / (1 - x) ** 2 - (1 - p) / x**2) == 0
+    for belief, log_psi_trusted, epsilon, beta in itertools.product(
+        (F(1, 100), HALF, F(9, 10)), (-0.1, -20.0), (0.1, 3.0), (0.3, 1e-6)
+    ):
+
+        def expected(weight: Fraction, known: tuple[float, ...] = (log_psi_trusted, epsilon, beta)) -> float:
+            robust, consistent = cor_quantile(*known, float(weight))
+            return float(belief) * consistent + float(1 - belief) * robust  # noqa: B023 - called at once
+
+        best = F(subject(belief))
+        for other in (F(9, 10) * best, best + (1 - best) / 10):
+            assert expected(best) < expected(other), (belief, other)
+    return "belief p that the prediction is right: the sum of both guarantees is least at lambda = 1 - p, for every p"
 
 
 def _half_conditional(prior: Prior, low: Fraction, high: Fraction) -> Prior:

@@ -103,6 +103,15 @@ def check_edge_interval(subject: Callable[[Sequence[F]], F] = with_ends) -> str:
         optimal = ends[rank + 1] - ends[rank]
         assert optimal >= subject(data), f"rank {rank}: optimal interval {optimal} < {subject(data)}"
         assert rank or optimal == subject(data), "just that long at rank 0"
+    rng = np.random.default_rng(43)
+    for _ in range(300):
+        n, gamma = int(rng.integers(2, 7)), F(int(rng.integers(1, 11)), 20)
+        data = sorted({F(int(v), 1000) for v in rng.integers(1, 1000, n)})
+        ends = [F(0), *data, F(1)]
+        for rank in range(len(data)):
+            psi = _neighbour_separation(data) if rank and len(data) > 1 else subject(data)  # from rank 1 on both do
+            inner = gamma * (ends[rank + 1] - ends[rank])  # no other cell scores, and it has the floor alone
+            assert inner >= gamma * psi, (data, rank)
     return (
         "rank 0: x = (1/1000, 1/2) has psi = 0.499 and optimal interval 1/1000; psi must count the distances to a and b"
     )

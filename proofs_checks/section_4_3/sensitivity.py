@@ -6,7 +6,7 @@ import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
 from fractions import Fraction
-from itertools import combinations, pairwise
+from itertools import combinations, pairwise, product
 from typing import Any
 
 import mpmath
@@ -35,7 +35,7 @@ def _gradient(scores: Rows, weights: Rows) -> list[F]:
     "lem:lipschitz",
     "lem:refined-sensitivity/two",
     code=bounds.lem_lipschitz,
-    rejects=[lambda d, gamma: 0.9 * d / gamma, lambda d, gamma: 2 * d / gamma],
+    rejects=[lambda d, gamma, by=by: by * d / gamma for by in (0.99, 1.01, 2.0)],
 )
 def check_lipschitz(subject: Callable[[int, float], float] = bounds.lem_lipschitz) -> str:
     """The l1 norm of the gradient is at most d/gamma, in fractions, and d/gamma is attained."""
@@ -52,9 +52,10 @@ def check_lipschitz(subject: Callable[[int, float], float] = bounds.lem_lipschit
             weights.append([gamma / d + (1 - gamma) * F(int(x), int(parts.sum())) for x in parts])
         scores = [[F(int(x) + 1, 20) for x in rng.integers(0, 20, d)] for _ in range(m)]
         assert sum(_gradient(scores, weights)) <= F(subject(d, float(gamma))) * (1 + F(1, 10**9))
-    attained = sum(_gradient([[F(1), F(0), F(0)]], [[F(1, 6), F(1, 2), F(1, 3)]]))  # gamma = 1/2, d = 3
-    assert attained == 6
-    assert subject(3, 0.5) <= 6.0, "d/gamma is attained, so that a larger bound is not tight"
+    for m, d, gamma in product((1, 2, 3), (2, 3, 5), (F(1, 10), F(1, 2), F(1))):
+        weight = [gamma / d, *[(1 - gamma / d) / (d - 1)] * (d - 1)]
+        attained = sum(_gradient([[F(1), *[F(0)] * (d - 1)]] * m, [weight] * m))
+        assert attained == d / gamma and math.isclose(subject(d, float(gamma)), attained), "d/gamma is attained"
     return "l1 norm of the gradient <= d/gamma in 300 exact cases, attained at s = e_1, W_1 = gamma/d"
 
 

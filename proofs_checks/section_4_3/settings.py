@@ -59,6 +59,7 @@ def check_settings(subject: Callable[..., Any] = bounds.cor_quantile_regret) -> 
     )
     total = 1e28 / (0.5 * paper.cells) + paper.cells / 0.5 * math.sqrt(1e6 * 1e28)
     share = total / (1e6**0.25 * 1e21)
+    assert round(share, -1) == 2000, "as the row says"
     return (
         f"settings: items 1, 3 right; items 2, 4 need sqrt(T/X) in d: with sqrt(TX) {share:.0f}x the claim at X = 1e6"
     )
@@ -109,6 +110,10 @@ def check_settings_balance(subject: Powers = right_settings) -> str:
         terms += [M * V * T / (floor * cells)] if case.endswith("lipschitz") else []
         terms += [] if case.startswith("robust") else [floor * T]
         assert all(sympy.simplify(term / claim) == 1 for term in terms), (case, terms)
+        printed_cells_times = sympy.sqrt(sympy.sqrt(T * X)) / sympy.sqrt(sympy.sqrt(T / X))
+        if case.endswith("lipschitz"):  # with the printed d the last term is too large by a root of X, in item 4 too
+            over = sympy.simplify(M * cells * printed_cells_times / floor * sympy.sqrt(X * T) / claim)
+            assert over == sympy.sqrt(X), (case, over)
     return "settings of d and gamma: every term of the regret is the claim itself, for all m, d, V, X, T (sympy)"
 
 

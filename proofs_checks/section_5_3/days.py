@@ -153,16 +153,17 @@ def _fits(days: int, share: Fraction) -> bool:
     return True
 
 
-@check("text:low-privacy-regime", code=Ledger, rejects=[lambda days: 2, lambda days: days])
-def check_small_shares(subject: Callable[[int], int] = lambda days: 1) -> str:
-    """A record in T data sets loses more than epsilon if each has 2 epsilon/T or all of it, not at epsilon/T.
+@check("text:low-privacy-regime", code=Ledger, rejects=[lambda days: 2, lambda days: days, lambda days: F(101, 100)])
+def check_small_shares(subject: Callable[[int], int | Fraction] = lambda days: 1) -> str:
+    """A record in T data sets loses more than epsilon if each has 1% more than epsilon/T, let alone all of it.
 
     In units of epsilon/T, s = exp(-epsilon/(2T)); the law of one release moves by almost s^-2 with a skewed prior.
     """
-    s, tiny = F(1, 2), F(1, 10**9)
+    root, tiny = F(199, 200), F(1, 10**9)  # s is its hundredth power, so that hundredths of a share are exact
+    s = root**100
     for days in (2, 3, 7):
-        for share, private in ((subject(days), True), (2, False), (days, False)):
-            z = s**share
+        for share, private in ((F(subject(days)), True), (F(101, 100), False), (F(2), False), (F(days), False)):
+            z = root ** int(100 * share)
             laws: list[Law] = []
             for data in (Grid(1), Grid(2)):
                 prior: Mapping[Fraction, Fraction] = {HALF: 1 - tiny, F(3, 2): tiny}
@@ -170,8 +171,8 @@ def check_small_shares(subject: Callable[[int], int] = lambda days: 1) -> str:
                 laws.append({(o,): p for o, p in raw.items()})
             loss = max(max_loss(laws[0], laws[1]), max_loss(laws[1], laws[0])) ** days
             assert (loss <= s ** (-2 * days)) == private, (days, share)
-            assert _fits(days, F(share, days)) == private, "the ledger's own verdict"
-    return "T releases at epsilon/T compose to epsilon, at 2 epsilon/T they do not: small budgets are left (exact)"
+            assert _fits(days, share / days) == private, "the ledger's own verdict"
+    return "T releases at epsilon/T compose to epsilon, at 1% more they do not: small budgets are left (exact)"
 
 
 @check("text:noiseless", rejects=[1, 3])

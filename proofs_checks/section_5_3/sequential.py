@@ -118,6 +118,10 @@ def check_noise_term(subject: Callable[[int, float], float] = noise_term) -> str
     for by, held in ((1.0, True), (0.998, False)):  # in many dimensions hardly any shorter one does
         tail = special.gammaincc(5e5, (by * subject(10**6, 0.1) / 2) ** 2 / 2)
         assert (tail <= math.exp(-0.1)) == held, "longer than is needed"
+    assert round(subject(1, 1.0), 2) == 4.83, "as the row says, where sqrt(md log(T/b)) is 1"
+    for steps, epsilon, delta in ((2, 0.3, 1e-6), (1024, 1.0, 1e-3)):  # what it is multiplied by: one node's noise
+        node = bounds.dpftrl_noise(steps, epsilon / 2, delta / 2, version="paper") / math.sqrt(math.log2(steps))
+        assert math.isclose(node, 2 / epsilon * math.sqrt(2 * math.log(2 / delta)), rel_tol=1e-12), steps
     return f"noise term at md = 1, log(T/b) = 1: {noise_term(1, 1.0):.2f} by thm:dpftrl with sensitivity 2L, printed 1"
 
 
