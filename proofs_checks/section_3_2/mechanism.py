@@ -48,15 +48,28 @@ def check_exponential_mechanism(subject: Fraction = Fraction(2)) -> str:
     )
 
 
-@check("text:exponential-mechanism", "alg:quantiles", rejects=[lambda total: True, lambda total: total > -1])
-def check_normalisable(subject: Callable[[Fraction], bool] = lambda total: total > 0) -> str:
-    """The hypothesis that the theorem leaves out: the base measure must give a finite positive normaliser."""
+@check(
+    "text:exponential-mechanism",
+    "alg:quantiles",
+    rejects=[lambda total: True, lambda total: total > 0, lambda total: total < math.inf],
+)
+def check_normalisable(subject: Callable[[Fraction | float], bool] = lambda total: 0 < total < math.inf) -> str:
+    """The hypothesis that the theorem leaves out: the base measure must give a finite positive normaliser. With length
+    itself as the measure every bounded set has the limit probability 0, which no law has."""
     try:
         Algorithm((HALF,), ({},), (HALF,), adaptation="conditional").law(records(1))
         defined = True
     except ZeroDivisionError:
         defined = False
     assert defined == subject(Fraction(0))
+    near = []  # of the outputs within a hundred, under length cut at a reach that grows
+    for reach in (10**3, 10**6, 10**9):
+        flat = {-F(50): F(100), HALF: F(100), -F(reach): F(reach), F(reach): F(reach)}
+        law = Algorithm((HALF,), (flat,), (HALF,)).law(records(2))
+        near.append(law[(-F(50),)] + law[(HALF,)])
+    shrinks = all(later < earlier / 500 for earlier, later in itertools.pairwise(near))
+    assert shrinks != subject(math.inf), "mass is left"
+    assert subject(F(1, 10**9)) and subject(F(10**9)), "any other normaliser will do"
     return (
         "the mechanism needs 0 < integral of exp(-epsilon Gap / 2) mu < infinity; mu([a^, b^]) = 0 leaves "
         "conditional adaptation undefined"

@@ -12,6 +12,7 @@ import numpy as np
 import sympy
 import z3
 
+import pq
 from proofs_checks.engine.registry import check
 from proofs_checks.tools.exact import log_ball
 from proofs_checks.tools.laplace import normal_mass
@@ -223,7 +224,15 @@ def check_original_parametrisation(subject: Callable[[Any], Any] = laplace_loss_
     rejects=[(0.5, 0.5), (2.0, 0.5), (1.0, 0.45), (1.0, 1.0), (0.99, 0.5), (1.01, 0.5), (1.0, 0.495), (1.0, 0.505)],
 )
 def check_tails(subject: tuple[float, float] = (1.0, 0.5)) -> str:
-    """Worst loss over data within R at separation 1: Laplace R, Normal R^2/2, Cauchy 2 log R, to leading order."""
+    """Worst loss over data within R at separation 1: Laplace R, Normal R^2/2, Cauchy 2 log R, to leading order; that
+    the worst data have their interval of length 1 at an end, by many others."""
+    rng = np.random.default_rng(97)
+    for radius in (2.0, 7.0, 30.0):
+        for prior in (pq.Laplace(0, 1), pq.Normal(0, 1), pq.Cauchy(0, 1)):
+            worst = -prior.log_mass(radius - 1, radius)
+            for low in np.concatenate([[-radius], rng.uniform(-radius, radius - 1, 50)]):
+                width = 1 + (radius - low - 1) * rng.uniform() ** 3
+                assert -prior.log_mass(low, low + width) <= worst + 1e-9, (prior, low, width)
     with mpmath.workdps(60):
         for radius in (10**4, 10**6):
             r = mpmath.mpf(radius)

@@ -155,7 +155,15 @@ def check_half_infinite(subject: Callable[[Any], Any] | None = None) -> str:
     log_density = (subject or (lambda x: -(sympy.log(x) ** 2) / 2 - sympy.log(x)))(x)
     second = sympy.diff(log_density, x, 2)
     assert second.subs(x, 3).evalf() > 0, "the density is log-concave, no counterexample"
-    # CDF Phi(log x): log Phi is concave and increasing, log is concave, so the composition is concave.  Spot check:
+    # CDF Phi(log x): with h = phi/Phi, h' = -h (u + h), the second derivative at u = log x is -h (u + h + 1)/x^2
+    u = sympy.symbols("u", real=True)
+    hazard = sympy.Function("h")(u)
+    slope = -hazard * (u + hazard)
+    bent = slope - hazard  # x^2 (d/dx)^2 = (d/du)^2 - d/du, of log Phi(u)
+    assert sympy.expand(bent + hazard * (u + hazard + 1)) == 0
+    for k in range(-600, 100):  # u + h > 0, and increasing: h' > -1, as the variance of a cut normal is positive
+        at = mpmath.mpf(k) / 20
+        assert at + mpmath.npdf(at) / mpmath.ncdf(at) > 0, at
     with mpmath.workdps(40):
         points = [mpmath.mpf(10) ** (k / mpmath.mpf(20)) for k in range(-60, 60)]
         value = [mpmath.log(mpmath.ncdf(mpmath.log(t))) for t in points]

@@ -182,9 +182,12 @@ def check_floor_ratio(subject: Callable[[int, int], Fraction] = lambda size, n: 
             assert (size // n) * n**2 <= (n + 1) * size
         assert F(1, (2 * n - 1) // n) == F(2 * n - 1, 2 * n - 1)
         assert subject(2 * n - 1, n) == 1, "not the least bound of this form"
-    failures = [(size, n) for n in range(1, 6) for size in range(n, 40) if F(1, size // n) > F(n + 1, size)]
+    failures = [(size, n) for n in range(1, 40) for size in range(n, n * n + n) if F(1, size // n) > F(n + 1, size)]
     assert failures[0] == (5, 3)
-    assert all(size < n * (n - 1) for size, n in failures)
+    # beyond, n rest <= n (n - 1) <= T n as T >= n - 1: so N = T n + rest <= T (n + 1)
+    assert [max((s for s, n in failures if n == size), default=0) for size in range(3, 40)] == [
+        n * (n - 1) - 1 for n in range(3, 40)
+    ], "not the first"
     return "1/T <= (n+1)/N false: N=5, n=3 gives 1 > 4/5; 1/T <= (2n-1)/N holds and is sharp"
 
 
