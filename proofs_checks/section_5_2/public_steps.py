@@ -121,6 +121,11 @@ def check_rejection(subject: Callable[[Fraction, int], Fraction] = lambda p, ste
     for p in (F(1, 10**6), F(1, 100)):
         assert 1 - (1 - p) ** 50 <= subject(p, 50)
     assert subject(F(1, 10**6), 50) <= F(1001, 1000) * (1 - (1 - F(1, 10**6)) ** 50), "no less for rare ones"
+    for n, steps, kappa, beta in itertools.product((2, 5, 30), (1, 40), (F(1), F(7, 2)), (F(1, 20), F(1, 2))):
+        psi = beta / (2 * kappa * n**2 * steps)  # the row's; of uniform records on a length of 1/kappa, in fractions:
+        narrow = 1 - (1 - (n - 1) * kappa * psi) ** n
+        assert narrow <= kappa * n**2 * psi, "thm:pubpri/separation"
+        assert 1 - (1 - narrow) ** steps <= subject(kappa * n**2 * psi, steps) <= beta / 2 * F(1001, 1000), (n, steps)
     return "blocks given that none is narrow: independent draws of the conditional law; Pr(some narrow) <= T p (exact)"
 
 
