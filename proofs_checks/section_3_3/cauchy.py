@@ -79,6 +79,7 @@ def check_multi_cauchy_cells(subject: Callable[[arb], arb] = lambda z: z) -> str
 @check(
     "cor:multiple",
     "cor:cauchy-robust",
+    "text:cauchy-mass",
     rejects=[(2, Fraction(1)), (3, Fraction(101, 100)), (3, Fraction(2))],
 )
 def check_cells_of_the_edge_tree(subject: tuple[int, Fraction] = (3, Fraction(1))) -> str:

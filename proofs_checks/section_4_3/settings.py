@@ -178,6 +178,37 @@ def check_small_epsilon(subject: Callable[..., Any] = bounds.thm_quantile_regret
     )
 
 
+def noise_of(epsilon: float, learning: float, odds: float) -> float:
+    """X of the four items: epsilon of a release, epsilon' of the learning, odds for log(1/delta')."""
+    return 1 + min(1.0, 2 * epsilon) * math.sqrt(2 * odds) / learning
+
+
+@check(
+    "cor:quantile-regret/small-epsilon",
+    code=bounds.cor_quantile_regret,
+    rejects=[
+        lambda epsilon, learning, odds: noise_of(1.0, learning, odds),
+        lambda epsilon, learning, odds: noise_of(1 / epsilon, learning, odds),
+        lambda epsilon, learning, odds: noise_of(epsilon, learning, odds**2),
+    ],
+)
+def check_small_epsilon_in_all(subject: Callable[[float, float, float], float] = noise_of) -> str:
+    """The bounds of all four classes fall with epsilon; where it is a multiple of epsilon', squaring delta' costs each
+    of them at most 2^(1/4)."""
+    known: dict[str, Any] = {"quantiles": 3, "cells": 8, "mixture": 0.25, "lipschitz": 1.0}
+    for case in CLAIMED:
+
+        def rate(*facts: float, case: str = case) -> float:
+            return bounds.cor_quantile_regret(case, 10**20, noise_factor=subject(*facts), **known).rate
+
+        for learning, odds in itertools.product((0.01, 1.0), (5.0, 30.0)):
+            assert all(rate(e, learning, odds) > rate(e / 3, learning, odds) for e in (0.5, 0.1, 1e-3)), case
+        for times, learning, odds in itertools.product((0.1, 1.0, 100.0), (1e-4, 0.01), (5.0, 80.0)):
+            cost = rate(times * learning, learning, 2 * odds) / rate(times * learning, learning, odds)
+            assert 1 < cost <= 2**0.25 * (1 + 1e-9), (case, cost)
+    return "all four classes: regret falls with eps; at eps = O(eps') squaring delta' costs at most 2^(1/4) of it"
+
+
 def corrected_cells(steps: int, x: int) -> arb:
     """d of item 2 for V (b - a)^3 / psi = 1: sqrt(sqrt(T/X))."""
     return ball(F(steps, x)).sqrt().sqrt()
