@@ -149,11 +149,45 @@ def check_total_variation(subject: Callable[[Fraction, Fraction], Fraction] = di
         variation = sum(abs(a - b) for a, b in zip(p, r, strict=True)) / 2
         excess = [sum(w * (a - b) for w, a, b in zip(law, mine, best, strict=True)) for law in (p, r)]
         assert abs(excess[0] - excess[1]) <= subject(F(1), variation)
-    # Both laws on two points, losses (1, 0) and (0, 1): the sum is 1 + 1 on a total variation of 1.
+    # Both laws on two points, losses (1, 0) and (0, 1): the differences are 1 and -1, on a total variation of 1.
     excess, variation = F(1) - F(-1), F(1)
     assert excess == subject(F(1), variation), "not the least constant"
     return (
         "E_D - E_D' of U(mu') - U(mu*) is at most 2 L TV (sharp); the printed sum argument loses a factor 2 on the way"
+    )
+
+
+def sum_bound(largest: Any, variation: Any) -> Any:
+    """Corrected step: the sum of two losses of at most L, over |rho - rho'|, whose integral is 2 TV."""
+    return 4 * largest * variation
+
+
+@check(
+    "thm:pubpri/total-variation",
+    rejects=[
+        lambda largest, tv: 2 * largest * tv,
+        *(lambda largest, tv, by=by: by * sum_bound(largest, tv) / 100 for by in (99, 101)),
+    ],
+)
+def check_sum_of_losses(subject: Callable[[Any, Any], Any] = sum_bound) -> str:
+    """Counterexample to the printed step: two losses near M each where the laws differ give 4 M TV, printed 2 M TV."""
+    rng = np.random.default_rng(53)
+    for _ in range(300):
+        p, r = ([F(int(v), 60) for v in rng.multinomial(60, np.full(4, 0.25))] for _ in range(2))
+        mine, best = ([F(int(v), 10) for v in rng.integers(0, 11, 4)] for _ in range(2))
+        apart = [abs(a - b) for a, b in zip(p, r, strict=True)]
+        assert sum(w * (a + b) for w, a, b in zip(apart, mine, best, strict=True)) <= subject(F(1), sum(apart) / 2)
+    psi = ball(F(1, 10**6))  # Laplace(-1, 1) for both priors; the masses of (1 - psi, 1] and of (1 - 2 psi, 1 - psi]
+    first = (ball(F(-2)).exp() * (psi.exp() - 1) / 2).log()
+    second = first + psi
+    largest = 2 + (2 / psi).log()
+    whole = -2 * (first + second)
+    assert largest - ball(F(2, 10**6)) < -second < -first < largest, "each loss is nearly M"
+    assert whole < subject(largest, 1), "the step fails"
+    assert whole > ball(F(999_999, 10**6)) * subject(largest, 1), "more than is needed"
+    assert 4 * largest - whole < ball(F(1, 10**5))
+    return (
+        f"sum of two losses on |rho - rho'|: {float(whole):.3f} for 4 M TV = {float(4 * largest):.3f}, printed 2 M TV"
     )
 
 
