@@ -137,10 +137,21 @@ def facts(pairs: Mapping[str, Any]) -> str:
 
 
 VARIANTS = {
-    "paper": "as in the paper: its calibration, and outputs that are real numbers",
+    "paper": "the paper's calibration",
     "sharp": "the sharp calibration, which is as private with less noise",
+    "sharp, grid 1": "the sharp calibration, and outputs in whole years",
     "grid": "the sharp calibration, and outputs on the grid of the data",
     "level": "the sharp calibration on one level, without a tree: each quantile is looked for among all records",
+}
+
+OURS = "Where our experiments differ from the paper's"
+DIFFERENCES = {  # the page and the heading under which it is listed
+    "mplots": ("03_many_quantiles", "The paper's first figure"),
+    "pubpri-logepsplots": ("14_public_private_shift", OURS),
+    "mixplots": ("14_public_private_shift", OURS),
+    "timeplots": ("08b_sequential_epsilon", "Where our runs differ from the paper's"),
+    "online-logepsplots": ("08b_sequential_epsilon", "Where our runs differ from the paper's"),
+    "worldnews-logepsplots": ("08b_sequential_epsilon", "Where our runs differ from the paper's"),
 }
 
 
@@ -154,7 +165,9 @@ def story(figure: Figure, tables: Sequence[pl.DataFrame]) -> list[str]:
     out.append(f"<p><b>Verdict of the full experiments:</b> {row['verdict']}. {html.escape(found)}</p>")
     panels = {str(name) for means in tables if "variant" in means.columns for name in means["variant"].unique()}
     known = [f"{name}: {VARIANTS[name]}" for name in VARIANTS if name in panels]
-    return [*out, *([f"<p>Panels: {'; '.join(known)}.</p>"] if known else [])]
+    name, heading = DIFFERENCES[figure.label]
+    listed = f"In what these runs differ from the paper's, by whatever calibration: page {name}, “{heading}”."
+    return [*out, *([f"<p>Panels: {'; '.join(known)}.</p>"] if known else []), f"<p>{html.escape(listed)}</p>"]
 
 
 def section(figure: Figure, parts: Sequence[tuple[Job, pl.DataFrame]], skipped: Sequence[tuple[Job, str]]) -> str:

@@ -36,6 +36,20 @@ def test_every_figure_of_the_paper_is_there() -> None:
     assert list(FIGURES) == PAPER
 
 
+@pytest.mark.parametrize("label", PAPER)
+def test_the_report_says_where_differences_are_listed_and_what_each_panel_is(label: str) -> None:
+    name, heading = report.DIFFERENCES[label]
+    source = (Path(__file__).parents[2] / "notebooks" / f"{name}.md").read_text(encoding="utf-8")
+    assert f"\n## {heading}\n" in source
+    units = [unit for job in FIGURES[label].jobs for unit in job.units(PROFILES["paper"])]
+    grids = {unit.options.get("grid") for unit in units} - {None}
+    variants = {str(unit.options.get("calibration", unit.options.get("variant"))) for unit in units}
+    variants |= {f"sharp, grid {grid:g}" for grid in grids}
+    assert variants <= set(report.VARIANTS)
+    words = " ".join(report.story(FIGURES[label], [pl.DataFrame({"variant": sorted(variants)})]))
+    assert heading.replace("'", "&#x27;") in words and all(report.VARIANTS[one] in words for one in variants)
+
+
 @pytest.mark.parametrize("profile", PROFILES)
 def test_units_differ_and_belong_to_their_job(profile: str) -> None:
     names = []
