@@ -1,14 +1,90 @@
 """No record of a table decides whether an engine's query fails, or how a text is read."""
 
+import logging
 import sqlite3
+import warnings
+from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
 import pandas as pd
+import polars as pl
 import pyarrow as pa
 import pytest
 
+import pq
 from pq.private.columns.grouping import GroupedColumn, open_table
 from pq.private.columns.tables import opened
+from tests.private.test_groups_engines import spark
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _stopped() -> Iterator[None]:
+    yield
+    if spark.cache_info().currsize:
+        spark().stop()
+        spark.cache_clear()
+
+
+def in_spark() -> Any:
+    return spark().sql("select cast(x as double) as x from values ('1'), ('secret cell') as t(x)")
+
+
+class Loud(float):
+    """A record that says what it is."""
+
+    def __float__(self) -> float:
+        logging.getLogger("a record").critical("secret cell")
+        warnings.warn("secret cell", stacklevel=1)
+        return 1.0
+
+
+class Talks:
+    """A container that logs what it fails at, at several levels."""
+
+    def __init__(self, error: BaseException | None) -> None:
+        self.error = error
+
+    def __iter__(self) -> Iterator[float]:
+        for level in (logging.WARNING, logging.CRITICAL, 10 * logging.CRITICAL):
+            logging.getLogger("an engine").log(level, "secret cell")
+        yield 1.0
+        if self.error is not None:
+            raise self.error
+
+
+CONTAINERS: dict[str, Any] = {
+    "fails": lambda: Talks(ValueError("secret cell")),
+    "is fine": lambda: Talks(None),
+    "spark": in_spark,
+    "list": lambda: [Loud(2.0)],
+    "objects": lambda: np.array([Loud(2.0)], dtype=object),
+    "masked objects": lambda: np.ma.masked_array(np.array([Loud(2.0)], dtype=object)),
+    "pandas": lambda: pd.Series([Loud(2.0)], dtype=object),
+    "polars": lambda: pl.Series([Loud(2.0)], dtype=pl.Object),
+    "table": lambda: pl.DataFrame({"x": pl.Series([Loud(2.0)], dtype=pl.Object)}),
+}
+
+
+@pytest.mark.parametrize("name", CONTAINERS)
+@pytest.mark.parametrize("before", [logging.NOTSET, logging.INFO])
+def test_nothing_is_logged_while_an_engine_runs(
+    name: str, before: int, capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    """Spark's own loggers showed the cell that a query failed at."""
+    x = CONTAINERS[name]()
+    logging.disable(before)
+    warnings.simplefilter("error")
+    try:
+        for use in (pq.count, lambda x: pq.release(x, [0.5], epsilon=1, priors=pq.Cauchy(0, 1), mechanism="tree")):
+            try:
+                use(x)
+            except RuntimeError as error:
+                assert "secret" not in str(error)
+        assert logging.root.manager.disable == before
+    finally:
+        logging.disable(logging.NOTSET)
+    assert "secret" not in "".join(capfd.readouterr()) and not caplog.records
 
 
 @pytest.mark.parametrize("factory", [None, sqlite3.Row, lambda _, row: {"v": row[0]}, lambda _, row: row[0]])

@@ -14,6 +14,7 @@ Only what the type of the column declares, not its values, can be refused: text,
 
 from __future__ import annotations
 
+import logging
 import math
 import os
 import threading
@@ -71,6 +72,7 @@ def kind_and_floats(x: Any) -> tuple[Kind, Array]:
 
 
 FILTERS = threading.RLock()
+LOUDEST = 2**31  # level of a log; libraries may have levels of their own
 
 
 def _free_filters() -> None:
@@ -86,10 +88,16 @@ if hasattr(os, "register_at_fork"):
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """No warnings: those of a library may depend on the values. One thread at a time: the filters are the process's."""
+    """No warnings and nothing in Python's logs: those of a library may depend on the values, or hold one. One thread at
+    a time: the filters are the process's."""
     with FILTERS, warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
-        yield
+        before = logging.root.manager.disable
+        logging.disable(max(before, LOUDEST))
+        try:
+            yield
+        finally:
+            logging.disable(before)
 
 
 def _known_in_order(values: Array) -> Array:
