@@ -9,7 +9,7 @@ See `pqlab.experiments.figures` for the paper's own parameters, and `pq reproduc
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
@@ -21,6 +21,7 @@ from tqdm import tqdm
 
 from pq.core.choices import Calibration
 from pq.core.exact import budget_fraction
+from pq.core.losses import laplace_interval
 from pq.core.plan import PlanArrays, plan_for
 from pq.core.priors import Laplace, Prior
 from pq.core.request import Request
@@ -223,8 +224,12 @@ def run_cells(
     *,
     private: Private | None = None,
     progress: bool = False,
+    watch: Callable[[Lockstep, int, Day, FloatArray], None] | None = None,
 ) -> dict[tuple[str, float], npt.NDArray[np.int32]]:
-    """`run_cell` for a cell with each of some methods and budgets: the same numbers, in a fraction of the time."""
+    """`run_cell` for a cell with each of some methods and budgets: the same numbers, in a fraction of the time.
+
+    watch: is shown each method before its release of a day, as (method, day number, data, features).
+    """
     if cell.task not in TASKS:
         raise ValueError(f"task must be among {', '.join(TASKS)}, got {cell.task!r}")
     task, trials = TASKS[cell.task], range(cell.first_trial, cell.first_trial + cell.trials)
@@ -238,6 +243,8 @@ def run_cells(
         day = Day([sequence.datasets[t] for sequence in data], task, places)
         features = data[0].features[t][None] if task.shared else np.array([s.features[t] for s in data])
         for group in groups:
+            if watch is not None:
+                watch(group, t, day, features)
             group.step(t, day, features, quantiles)
     return {(g.cell.method, e): gaps for g in groups for e, gaps in zip(g.epsilons, g.split(), strict=True)}
 
@@ -272,9 +279,27 @@ class Lockstep:
         self.gaps = np.full((days, self.copies), -1, dtype=np.int32)
         self.every = 1 if cell.method.startswith("pr") else cell.every
 
+    def own(self, known: FloatArray) -> FloatArray:
+        """Features (trials or 1, d) as the predictor takes them."""
+        return np.tile(known, (self.copies // len(known), 1)) if len(known) > 1 else known[0]
+
+    def losses(self, day: Day, known: FloatArray) -> FloatArray:
+        """U, the log of the sum of exp U_i over the quantiles, of today's priors on the optimal intervals, (copies,)."""
+        low, high = (np.tile(end, (self.copies // len(end), 1)) for end in day.intervals(self.release.quantiles))
+        if isinstance(self.predictor, LaplacePredictor):
+            loc, scale = self.predictor.laplaces(self.own(known))
+            each, robust = -laplace_interval(loc / scale, 1 / scale, low, high)[0], self.predictor.robust
+            if robust is not None:
+                weight = self.predictor.robust_weight
+                each = np.logaddexp(np.log1p(-weight) + each, np.log(weight) + robust.log_mass(low, high))
+        else:
+            priors = self.predictor.priors(self.own(known))
+            each = np.stack([p.log_mass(*ends) for p, *ends in zip(priors, low.T, high.T, strict=True)], axis=1)
+        return np.asarray(np.logaddexp.reduce(-each, axis=1))
+
     def step(self, t: int, day: Day, known: FloatArray, quantiles: Sequence[Fraction]) -> None:
         """Day t with public features (trials or 1, d)."""
-        features = np.tile(known, (self.copies // len(known), 1)) if len(known) > 1 else known[0]
+        features = self.own(known)
         if t % self.every == 0:
             values = self.release(day, self.predictor, features)
             self.gaps[t] = day.max_gaps(values, quantiles)

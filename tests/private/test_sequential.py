@@ -576,6 +576,24 @@ def test_cells_do_not_depend_on_what_else_is_run() -> None:
     assert np.array_equal(np.flatnonzero(sparse[:, 0] >= 0), [0, 3, 6])
 
 
+def test_losses_of_a_day_are_those_of_its_priors() -> None:
+    """U as `pq.log_psi_harmonic` has it, of every method, before its release; and looking changes no gap."""
+    cell, methods = experiments.Cell("synthetic_noisy", "", 0.5, days=5, trials=2), ["uniform", "prev_plain", "prox", "dp"]
+    found: list[tuple[float, float]] = []
+
+    def watch(group: Lockstep, t: int, day: Day, features: np.ndarray) -> None:
+        for lane, loss in enumerate(group.losses(day, features)):
+            x = day.columns[lane % 2, : day.sizes[lane % 2]]
+            priors = experiments._priors(group.predictor, group.own(features), lane)
+            found.append((loss, math.log(9) - pq.log_psi_harmonic(x, EVEN, priors)))
+
+    watched = experiments.run_cells(cell, methods, [0.5, 2.0], watch=watch)
+    assert len(found) == 5 * len(methods) * 4
+    np.testing.assert_allclose(*np.transpose(found), rtol=1e-9)
+    plain = experiments.run_cells(cell, methods, [0.5, 2.0])
+    assert all(np.array_equal(watched[key], gaps) for key, gaps in plain.items())
+
+
 def test_the_blind_learn_nothing_from_the_data() -> None:
     """With other data the blind method has the same priors; the one that sees, others."""
     cell = experiments.Cell("synthetic_noisy", "", 1.0, days=4, trials=2)
