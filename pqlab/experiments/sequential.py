@@ -284,7 +284,7 @@ class Lockstep:
         return np.tile(known, (self.copies // len(known), 1)) if len(known) > 1 else known[0]
 
     def losses(self, day: Day, known: FloatArray) -> FloatArray:
-        """U, the log of the sum of exp U_i over the quantiles, of today's priors on the optimal intervals, (copies,)."""
+        """U, the log of the sum of exp U_i over the quantiles, of the priors of the day, (copies,)."""
         low, high = (np.tile(end, (self.copies // len(end), 1)) for end in day.intervals(self.release.quantiles))
         if isinstance(self.predictor, LaplacePredictor):
             loc, scale = self.predictor.laplaces(self.own(known))

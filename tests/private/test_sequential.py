@@ -578,7 +578,10 @@ def test_cells_do_not_depend_on_what_else_is_run() -> None:
 
 def test_losses_of_a_day_are_those_of_its_priors() -> None:
     """U as `pq.log_psi_harmonic` has it, of every method, before its release; and looking changes no gap."""
-    cell, methods = experiments.Cell("synthetic_noisy", "", 0.5, days=5, trials=2), ["uniform", "prev_plain", "prox", "dp"]
+    cell, methods = (
+        experiments.Cell("synthetic_noisy", "", 0.5, days=5, trials=2),
+        ["uniform", "prev_plain", "prox", "dp"],
+    )
     found: list[tuple[float, float]] = []
 
     def watch(group: Lockstep, t: int, day: Day, features: np.ndarray) -> None:
