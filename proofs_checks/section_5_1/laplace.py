@@ -175,6 +175,8 @@ def check_floating_point(subject: Loss = stable_float) -> str:
     assert any(width > 1420 for width, *_ in broken)
     assert any(0 < width < 1e-15 for width, *_ in broken)
     _, naive, exact = next(x for x in broken if x[0] == 1500.0)
+    assert (naive, round(exact, 9)) == (-math.inf, 0.0), "as the row says"
+    assert printed_float(0.0, 1.0, -5e-21, 5e-21) == math.inf and round(math.log(2 / 1e-20), 1) == 46.7
     shown = f"w phi = 1500: {naive} for {exact:.3g}"
     return f"printed formula wrong on {len(broken)} of {len(cases)} inputs ({shown}); a stable form is right to 1e-12"
 
