@@ -137,7 +137,13 @@ def check_euclidean_case(subject: tuple[int | Fraction, int | Fraction] = (1, 2)
 
 
 @check(
-    "thm:dpftrl/regret", "step:dpftrl-stability", rejects=[lambda modulus: 1, lambda modulus: 1 / math.sqrt(modulus)]
+    "thm:dpftrl/regret",
+    "step:dpftrl-stability",
+    rejects=[
+        lambda modulus: 1,
+        lambda modulus: 1 / math.sqrt(modulus),
+        *(lambda modulus, by=by: F(by, 100) / modulus for by in (99, 101)),
+    ],
 )
 def check_modulus(subject: Callable[[F], F] = lambda modulus: 1 / modulus) -> str:
     """thm:dpftrl for a regulariser that is alpha-strongly convex: eta L^2 T/alpha; random signs force E|S_T|."""
@@ -149,6 +155,10 @@ def check_modulus(subject: Callable[[F], F] = lambda modulus: 1 / modulus) -> st
         reach = modulus / 2  # alpha theta^2/2 on [-1, 1]
         best = 2 * math.sqrt(reach * steps * subject(modulus))  # over all step sizes, without noise
         assert best >= forced, f"modulus {modulus}: at most {best:.1f} is claimed, {float(forced):.1f} is forced"
+        eta, noise = F(1, 10), F(1, 500)  # alpha theta + eta g = 0 at the iterate, so noise moves it by eta b/alpha
+        iterates = [-eta * g / modulus for g in (F(1, 3), F(1, 3) + noise)]
+        assert abs(iterates[1] - iterates[0]) <= eta * noise * subject(modulus), "the iterates move farther"
+        assert abs(iterates[1] - iterates[0]) >= F(999, 1000) * eta * noise * F(subject(modulus)), "more than they move"
     return f"DP-FTRL, T = 10^4: {float(forced):.1f} is forced, whatever the modulus; the bound needs 1/modulus"
 
 

@@ -129,7 +129,12 @@ def gradient_constant(data_bound: float, scale_max: float) -> float:
     "eq:closed-form/phi-magnitude",
     "ours:phi-derivative",
     "thm:sequential/gradient-constant",
-    rejects=[lambda b, s: 4 * b + s, lambda b, s: 3 * b + s, lambda b, s: b, lambda b, s: s],
+    rejects=[
+        lambda b, s: 4 * b + s,
+        lambda b, s: b,
+        lambda b, s: s,
+        *(lambda b, s, by=by: by * (b + s) for by in (0.99, 1.01)),
+    ],
 )
 def check_phi_derivative_bound(subject: Callable[[float, float], float] = gradient_constant) -> str:
     """|dU/dphi| <= B + scale_max, and no smaller constant: 4B + scale_max is true and four times too large."""
@@ -150,6 +155,7 @@ def check_phi_derivative_bound(subject: Callable[[float, float], float] = gradie
             close = abs(
                 phi_derivative(1, mpmath.mpf(bound) * (1 - mpmath.mpf(10) ** -9), bound, 1 / mpmath.mpf(scale_max))
             )
+        assert close <= subject(bound, scale_max) * (1 + 1e-12), "smaller than an end's"
         assert subject(bound, scale_max) <= close * (1 + 1e-6), "not the least constant"
     return (
         "|dU/dphi| <= B + sigma_max is sharp (z3 at the ends, sympy limit); the paper's chain gives 3B, its display 4B"
