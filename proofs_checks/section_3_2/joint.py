@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from fractions import Fraction
 from typing import Any
 
+import mpmath
 import numpy as np
 
 from pq.bounds import joint_gap, joint_score
@@ -144,3 +145,79 @@ def check_joint_gap(subject: tuple[Callable[..., float], Callable[..., float]] =
     ):
         assert least <= bound <= 1.001 * least, (bound, least)
     return f"joint releases miss their bounds with at most {worst:.2f} of the stated probability: {cases} exact cases"
+
+
+def drawn_tails(counts: tuple[int, ...], levels: tuple[Fraction, ...], step: int) -> dict[Fraction, Fraction]:
+    """Weight by score, at rate log 2, of outputs with these counts and totals that are multiples of a step: all up to
+    sixty nats from the number of records."""
+    out: dict[Fraction, Fraction] = {}
+    for i in range((sum(counts) + 90) // step + 1):
+        score = exact_score(counts, levels, F(i * step))
+        assert score.denominator == 1
+        out[score] = out.get(score, F(0)) + F(1, 2 ** int(score))
+    return out
+
+
+def stated_bound(log_psi: float, step: int, beta: float, box_score: float) -> float:
+    """The least v with v >= S_B + s / 2 + (2 / epsilon) log((2 v / s + 1 + 2 / (e^(epsilon s / 2) - 1)) / (beta Psi)),
+    at rate log 2, by mpmath."""
+    with mpmath.workdps(30):
+        rate, start = mpmath.log(2), box_score + mpmath.mpf(step) / 2
+        far = lambda v: mpmath.log(2 * v / step + 1 + 2 / (mpmath.exp(rate * step) - 1))  # noqa: E731
+        v = start + (far(mpmath.mpf(10) ** 4) - mpmath.log(beta) - log_psi) / rate
+        for _ in range(60):  # from above: the map is a contraction near its upper fixed point
+            v = start + (far(v) - mpmath.log(beta) - log_psi) / rate
+        return float(v)
+
+
+def _of_the_best_total(log_psi: float, epsilon: float, beta: float, **facts: Any) -> float:
+    return joint_score(log_psi, epsilon, beta, box_score=facts["box_score"])
+
+
+def _of_totals_alike(log_psi: float, epsilon: float, beta: float, *, box_score: float, total_step: float) -> float:
+    return joint_score(log_psi, epsilon, beta, box_score=box_score) + total_step / 2
+
+
+@check(
+    "ours:joint",
+    code=joint_score,
+    rejects=[
+        _of_the_best_total,
+        _of_totals_alike,
+        _of_twice_the_budget,
+        _without_the_mass,
+        *(scaled(joint_score, factor) for factor in (0.99, 1.01)),
+    ],
+)
+def check_drawn_total(subject: Callable[..., float] = joint_score) -> str:
+    """A total that is drawn along: exact tails of the score for every box, and the bound of the best total missed."""
+    epsilon, cases, worst = 2 * math.log(2), 0, 0.0
+    for n, k, factor in ((2, 1, 2), (6, 1, 1), (4, 2, 1), (3, 3, 1)):
+        step, levels, (law, _) = factor * (k + 1), tuple(F(i, k + 1) for i in range(1, k + 1)), tails(n, k)
+        weights: dict[Fraction, Fraction] = {}
+        for ranks, (_, share, _) in law.items():
+            counts = tuple(b - a for a, b in itertools.pairwise((0, *ranks, n)))
+            for score, weight in drawn_tails(counts, levels, step).items():
+                weights[score] = weights.get(score, F(0)) + share * weight
+        whole = sum(weights.values(), F(0))
+        for (box, share, _), beta in itertools.product(law.values(), (F(1, 2), F(1, 10), F(1, 1000))):
+            facts = {"box_score": float(box), "total_step": float(step)}
+            bound = subject(math.log(share), epsilon, float(beta), **facts)
+            assert math.isclose(bound, stated_bound(math.log(share), step, float(beta), float(box)), rel_tol=1e-9)
+            tail = sum((weight for score, weight in weights.items() if score > bound + 1e-9), F(0)) / whole
+            assert tail <= beta, (n, k, box, beta)
+            cases, worst = cases + 1, max(worst, float(tail / beta))
+    missed = far_outputs()
+    assert missed[1] > joint_score(missed[0], epsilon, missed[2], box_score=0.0), "the bound of the best total holds"
+    bound = subject(missed[0], epsilon, missed[2], box_score=0.0, total_step=4.0)
+    assert missed[1] <= bound
+    return f"a drawn total keeps its bound with at most {worst:.2f} of the stated probability: {cases} exact cases"
+
+
+def far_outputs() -> tuple[float, float, float]:
+    """Three quartiles of 400 records: nearly all of the prior above all records, the rest where ranks are right. Log of
+    the share of these, the least score of the others, and a probability that is below theirs."""
+    n, levels, share = 400, (F(1, 4), F(1, 2), F(3, 4)), F(1, 10**30)
+    right, wrong = (drawn_tails(counts, levels, 4) for counts in ((n // 4,) * 4, (n, 0, 0, 0)))
+    near, far = share * sum(right.values(), F(0)), (1 - share) * sum(wrong.values(), F(0))
+    return math.log(share), float(min(wrong)), float(far / (near + far)) * (1 - 1e-9)

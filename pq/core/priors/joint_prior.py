@@ -26,7 +26,8 @@ class JointPrior:
     Outputs o_1 <= ... <= o_m have the density proportional to `sum_l w_l prod_j h_lj(o_j)`, h_lj the density of member
     l for quantile j. Under one member they are independent but for their order, a Markov chain; under several they are
     not, for what one output tells of the member holds for all. So quantiles that move or widen together are predicted
-    together. For `mechanism="joint"`, which draws exactly from it; no privacy depends on what it is.
+    together. For `mechanism="joint"`, which draws from it exactly, but that the several priors of a member have their
+    own masses on some hundred bins and one shape inside these; no privacy depends on what it is.
 
     >>> import pq
     >>> JointPrior([pq.Normal(40, 2), pq.Normal(60, 2)], [3, 1]).weights
