@@ -27,7 +27,7 @@ class JointPrior:
     l for quantile j. Under one member they are independent but for their order, a Markov chain; under several they are
     not, for what one output tells of the member holds for all. So quantiles that move or widen together are predicted
     together. For `mechanism="joint"`, which draws from it exactly, but that the several priors of a member have their
-    own masses on some hundred bins and one shape inside these; no privacy depends on what it is.
+    own masses on several hundred bins and one shape inside; no privacy depends on what it is.
 
     >>> import pq
     >>> JointPrior([pq.Normal(40, 2), pq.Normal(60, 2)], [3, 1]).weights
