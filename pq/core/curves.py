@@ -26,7 +26,23 @@ HEAVY = {  # quantiles of Student's laws of median distance one, by degrees of f
 LEAST_STEP = (
     1e-12  # of levels: between knots that are kept; those nearer, but the first and last of a run, are left out
 )
+WIDE, SHRINK = 1e250, 2.0**-200  # numbers from which differences, or slopes of them, may overflow; a smaller unit
 TAIL = 0.5  # shape of the tails: the mass beyond falls with the square of the distance, so that no tail is cut off
+
+
+def interpolated(x: Array, known: Array, values: Array) -> Array:
+    """`np.interp`, of whatever finite numbers: where it would subtract some that are far apart, of a smaller unit.
+
+    >>> interpolated(np.array([0.5]), np.array([0.0, 1.0]), np.array([-LARGEST, LARGEST])).tolist()
+    [0.0]
+    """
+    across, up = _unit(known), _unit(values)
+    return np.asarray(np.interp(x * across, known * across, values * up) / up)
+
+
+def _unit(places: Array) -> float:
+    """What to multiply numbers in order by, so that differences, and slopes of them, have floats."""
+    return 1.0 if max(-places[0], places[-1]) < WIDE else SHRINK
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,7 +128,9 @@ def _table(prior: Prior) -> Array:
     if isinstance(prior, Mixture):  # its own inverse is not monotone
         return mixed_table([_table(part) for part in prior.priors], prior.weights)
     if isinstance(prior, PiecewiseConstant):  # straight lines: ten times as fast, once for each day of a sequence
-        return np.clip(np.interp(LEVELS, np.append(0.0, np.cumsum(prior.weights)), prior.edges), -LARGEST, LARGEST)
+        return np.clip(
+            interpolated(LEVELS, np.append(0.0, np.cumsum(prior.weights)), np.array(prior.edges)), -LARGEST, LARGEST
+        )
     return _own_table(prior)
 
 
@@ -134,12 +152,13 @@ def mixed_table(tables: Sequence[Array], weights: Sequence[float]) -> Array:
     0.5
     """
     knots = np.sort(np.concatenate(tables))
+    unit = _unit(knots)
     with np.errstate(all="ignore"):
         shares = sum(
-            weight * np.interp(knots, table, LEVELS, left=0.0, right=1.0)
+            weight * np.interp(knots * unit, table * unit, LEVELS, left=0.0, right=1.0)
             for weight, table in zip(weights, tables, strict=True)
         )
-        return np.clip(np.nan_to_num(np.interp(LEVELS, shares, knots)), -LARGEST, LARGEST)
+        return np.clip(np.nan_to_num(interpolated(LEVELS, np.asarray(shares), knots)), -LARGEST, LARGEST)
 
 
 def heavy_table(place: float, width: float, degrees: int) -> Array:

@@ -20,10 +20,11 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
-from pq.core.curves import LEVELS
+from pq.core.curves import LEVELS, interpolated
 from pq.core.decode import DecodedDistribution, count_likelihood
 from pq.core.noise import DiscreteLaplace, IntArray
 from pq.core.priors.numerics import LARGEST
@@ -120,8 +121,7 @@ class Tracker:
         mean, covariance = beliefs.mean.copy(), beliefs.covariance.copy()
         with np.errstate(all="ignore"):
             constant = self.constants[1]
-            nats = mean[self.dimension + 1 : constant + 1] @ known
-            width = math.exp(min(max(float(np.nan_to_num(nats)), -NARROWEST), NARROWEST))
+            width = bounded_exp(mean[self.dimension + 1 : constant + 1] @ known)
             first = np.arange(constant + 1)
             covariance[first, first] += self.variances(SLOPE_DRIFTS, CONSTANT_DRIFTS, width)
             for place, deviation in zip(self.effects, (DAY_EFFECTS[0] * width, DAY_EFFECTS[1]), strict=True):
@@ -151,6 +151,16 @@ class Ahead:
         return max(float(self.beliefs.mean[self.tracker.size_at]), FEWEST)
 
     @cached_property
+    def is_known(self) -> bool:
+        """Whether place and width of the day are numbers that floats can tell in the unit of the data: guesses and
+        features of any size are public and no error, but what lies beyond says nothing of a day."""
+        with np.errstate(all="ignore"):
+            spot = self._spot(self.beliefs)
+            places, shares = self._law(self.beliefs, spot, NODES, NODES_REACH)
+            ends = np.concatenate([spot.mean, spot.covariance.ravel(), shares, places])
+            return bool(np.isfinite(ends).all() and places[0] < places[-1])
+
+    @cached_property
     def directions(self) -> Array:
         """(2, D): place and log width of the day are these, times what beliefs are about."""
         out, d = np.zeros((2, len(self.beliefs.mean))), self.tracker.dimension
@@ -162,7 +172,7 @@ class Ahead:
         """Quantiles (1023,) of the day's law at `pq.core.curves.LEVELS`, vague as it is."""
         with np.errstate(all="ignore"):
             places, shares = self._law(self.beliefs, self._spot(self.beliefs), TABLE_NODES, TABLE_REACH)
-            return np.clip(np.nan_to_num(np.interp(LEVELS, shares, places)), -LARGEST, LARGEST)
+            return np.clip(np.nan_to_num(interpolated(LEVELS, shares, places)), -LARGEST, LARGEST)
 
     def after(self, edges: Array, counts: IntArray) -> Beliefs:
         """Beliefs given noisy counts (c,) of the cells between edges (c - 1,); those before where they tell nothing.
@@ -184,12 +194,14 @@ class Ahead:
             spot, size = self._spot(beliefs), max(float(beliefs.mean[self.tracker.size_at]), FEWEST)
             places, _ = self._law(beliefs, spot, NODES, NODES_REACH)
             places = np.unique(np.concatenate([places[:-1:2], places[-1:], edges]))
+            places = places[np.isfinite(places)]
             shares = self._mean_shares(places, beliefs, spot)
             means = np.maximum(size * np.diff(self._mean_shares(edges, beliefs, spot), prepend=0.0, append=1.0), 1e-3)
             ratio = np.maximum(1.0 + count_likelihood(np.asarray(counts, np.float64), means, self.rate)[0], 0.0)
             cells = np.append(np.searchsorted(edges, places), len(edges))
             records = size * np.diff(shares, prepend=0.0, append=1.0) * ratio[cells]
-        return DecodedDistribution(places, np.maximum(np.nan_to_num(records), 1e-9), (-math.inf, math.inf))
+        records = np.clip(np.nan_to_num(records), 1e-9, 2.0**53)
+        return DecodedDistribution(places, records, (-math.inf, math.inf))
 
     # --- the law of the day -------------------------------------------------------------------------------------------
 
@@ -251,7 +263,7 @@ class Ahead:
         trust = variance / (variance + 2.0 * len(counts) / self.rate**2 + self.size)
         size = max(self.size + trust * (float(np.sum(counts)) - self.size), 1.0)
         prior = self._spot(beliefs)
-        far = np.array([JUMPS[0] * math.exp(prior.mean[1]), JUMPS[1]])
+        far = np.array([JUMPS[0] * bounded_exp(prior.mean[1]), JUMPS[1]])
         wide = Spot(prior.mean, prior.covariance + np.diag(far**2))
         here, best = self._evidence(edges, counts, size, prior), self._best(counts)
         if best - here > math.log(JUMP_ODDS) and self._evidence(edges, counts, size, wide) - here > math.log(JUMP_ODDS):
@@ -265,7 +277,7 @@ class Ahead:
             weights = softmax(log_weights)
             mean = points @ weights
             rest = points - mean[:, None]
-            least = np.diag([(0.02 * math.exp(min(mean[1], NARROWEST))) ** 2, 0.02**2]) + 1e-4 * prior.covariance
+            least = np.diag([(0.02 * bounded_exp(mean[1])) ** 2, 0.02**2]) + 1e-4 * prior.covariance
             spot = Spot(mean, (weights * rest) @ rest.T + finest * least)
         return beliefs, spot, size
 
@@ -309,6 +321,11 @@ class Ahead:
         bent = size**2 * (weights @ (each - share) ** 2)
         explained = np.einsum("ci,ij,cj->c", np.stack(by_spot, axis=1), spot.covariance, np.stack(by_spot, axis=1))
         return slope, score / information, 1.0 / information + np.maximum(bent - explained, 0.0)
+
+
+def bounded_exp(nats: Any) -> float:
+    """The width whose logarithm is given, as far as widths go; one for what is no number."""
+    return math.exp(min(max(float(np.nan_to_num(nats)), -NARROWEST), NARROWEST))
 
 
 def tracking_rate(noise: DiscreteLaplace) -> float:

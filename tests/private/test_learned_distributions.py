@@ -403,3 +403,34 @@ def test_what_it_cannot_serve_is_refused_before_data() -> None:
         learner().priors([1.0])
     with pytest.raises(TypeError, match=r"^maker"):
         learner().note(FEATURES[0], Cells(request(), "prior"), None)  # type: ignore[arg-type]
+
+
+FAR = [0.0, 1e308, -1.7e308, 1e17, -1e-308]
+WIDE = [5e-324, 1e-300, 1.0, 1e150, 1.7e308]
+
+
+@pytest.mark.parametrize("robust", [None, pq.Uniform(-1, 1)], ids=str)
+@pytest.mark.parametrize("feature", [0.0, 1e10, -1e150, 1.7e308])
+def test_no_public_number_makes_a_paid_day_fail(robust: Any, feature: float) -> None:
+    """Laws, edges and widths left the floats, and the release raised after its charge."""
+    rng = np.random.default_rng(0)
+    for loc, scale in itertools.product(FAR, WIDE):
+        predictor = PubDistribution([0.25, 0.5], loc=loc, scale=scale, dimension=1, robust=robust)
+        session = Session(predictor, [0.25, 0.5], epsilon=1)
+        for day, size in enumerate((1.0, 1e300, 1e308)):
+            values = session.step([feature if day else 1.0], rng.uniform(-1, 1, size=200) * size).values
+            assert np.isfinite(values).all() and (values[1:] >= values[:-1]).all()
+
+
+@pytest.mark.parametrize(
+    "prior", [pq.Laplace(0, 1e308), pq.Uniform(-1.7e308, 1.7e308), pq.Cauchy(-1e308, 1.7e308)], ids=str
+)
+@pytest.mark.parametrize("mechanism", ["cells", "mixed"])
+def test_cells_lie_within_the_floats(prior: pq.core.priors.Prior, mechanism: str) -> None:
+    """Between numbers that are far apart straight lines have no slope that is a float."""
+    for x in (np.arange(100.0) * 1e306, np.full(50, -1.7e308), []):
+        for size in (50, 10**6):
+            options: dict[str, Any] = {"priors": prior, "mechanism": mechanism, "size_guess": size}
+            for smooth in (False, True):
+                values = pq.release(x, [0.01, 0.5, 0.99], epsilon=1, assume_smooth=smooth, **options).values
+                assert np.isfinite(values).all() and (values[1:] >= values[:-1]).all()

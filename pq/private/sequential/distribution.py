@@ -108,16 +108,20 @@ class PubDistribution(Predictor):
         return [self._law(self._tracker.ahead(self._beliefs, self.known(features), 1.0))] * self.m
 
     def maker(self, features: npt.ArrayLike, request: Request, before: Mechanism | None = None) -> Mechanism:
-        """Cells of equal mass under the expected law, as many as public facts and earlier releases call for."""
+        """Cells of equal mass under the expected law, as many as public facts and earlier releases call for; along the
+        broad law, and read without beliefs, where the expected one lies beyond the floats."""
         noise = DiscreteLaplace(request.budget / (2 if request.adjacency == "replace" else 1))
         rate = tracking_rate(noise)
         ahead = self._tracker.ahead(self._beliefs, self.known(features), rate)
         number = round(CELLS_PER_SIGNAL * rate * math.sqrt(ahead.size))
         facts = replace(request, priors=(self._law(ahead),) * len(request.distinct), size_guess=ahead.size)
-        return Cells(facts, where="prior", number=min(max(number, FEWEST_CELLS), MOST_CELLS), reader=ahead)
+        number = min(max(number, FEWEST_CELLS), MOST_CELLS)
+        return Cells(facts, where="prior", number=number, reader=ahead if ahead.is_known else None)
 
     def _law(self, ahead: Ahead) -> Prior:
         """The expected law as a prior, with the broad one mixed in; that alone where the floats end."""
+        if not ahead.is_known:
+            return self.robust
         table = ahead.table()
         edges = np.unique(table[BIN - 1 :: BIN])
         with np.errstate(all="ignore"):
@@ -132,7 +136,10 @@ class PubDistribution(Predictor):
 
     def note(self, features: npt.ArrayLike, maker: Mechanism, released: Release) -> None:
         """Take the released counts for the beliefs that tomorrow begins with."""
-        if not isinstance(maker, Cells) or not isinstance(maker.reader, Ahead):
+        reader = maker.reader if isinstance(maker, Cells) else None
+        if not isinstance(reader, Ahead):
+            if isinstance(maker, Cells) and not self._tracker.ahead(self._beliefs, self.known(features), 1.0).is_known:
+                return  # there were no beliefs of the day
             raise TypeError("maker must be the one that this predictor gave for the day")
         edges, counts = released.outcome["edges"], released.outcome["counts"]
-        self._beliefs = maker.reader.after(np.array(edges), np.array(counts))
+        self._beliefs = reader.after(np.array(edges), np.array(counts))

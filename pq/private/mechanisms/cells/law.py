@@ -24,7 +24,7 @@ from typing import Any
 
 import numpy as np
 
-from pq.core.curves import LEVELS
+from pq.core.curves import LEVELS, interpolated
 from pq.core.decode import DecodedDistribution, isotonic_records, smooth_records
 from pq.core.grid import LATTICE_END, from_units, to_units
 from pq.core.noise import DiscreteLaplace, IntArray, Source
@@ -107,7 +107,7 @@ class CellsPlan:
     def edges(self, places: Places) -> Array:
         """The edges (c - 1,) that places stand for: increasing, at least one."""
         levels = np.arange(1, self.cells) / self.cells
-        edges = np.interp(levels, LEVELS, self.partition.table(places))
+        edges = interpolated(levels, LEVELS, self.partition.table(places))
         if self.step is not None:
             units = np.floor(np.clip(to_units(edges, self.step), -LATTICE_END, LATTICE_END)) + 0.5
             edges = from_units(units, self.step)
@@ -166,10 +166,10 @@ def decoded(plan: CellsPlan, outcome: CellsOutcome) -> DecodedDistribution:
     if not plan.smooth:
         return DecodedDistribution(edges, isotonic_records(outcome.counts), plan.partition.support)
     table = plan.partition.table(outcome.places)
-    bounds = np.concatenate([[0.0], np.interp(edges, table, LEVELS), [1.0]])
+    bounds = np.concatenate([[0.0], interpolated(edges, table, LEVELS), [1.0]])
     shares = np.arange(PARTS) / PARTS
     levels = (bounds[:-1, None] + shares * np.diff(bounds)[:, None]).ravel()
-    places = np.interp(levels[1:], LEVELS, table)
+    places = interpolated(levels[1:], LEVELS, table)
     places[PARTS - 1 :: PARTS] = edges
     masses = np.diff(levels, append=1.0).reshape(-1, PARTS)
     records = smooth_records(outcome.counts, plan.noise, masses).ravel()
