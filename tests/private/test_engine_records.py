@@ -99,6 +99,55 @@ def test_rows_of_a_cursor_are_read_whatever_form_it_gives_them(factory: Any) -> 
     assert cursor.row_factory is factory and connection.text_factory is str
 
 
+def _fails_at_one(text: bytes) -> float:
+    if text == b"7":
+        raise ValueError("secret cell")
+    return float(text)
+
+
+@pytest.mark.parametrize("factory", [str, bytes, bytearray, lambda text: text.decode("latin-1"), _fails_at_one])
+def test_texts_of_a_connection_are_read_whatever_it_makes_of_them(factory: Any) -> None:
+    connection = sqlite3.connect(":memory:")
+    connection.text_factory = factory
+    rows = "select column1 as v, column1 as k from (values ('7'), ('8'), (cast(x'ff31' as text)))"
+    counted = pq.count(connection.execute(rows), "v")
+    assert (counted.values.tolist(), counted.missing) == ([7.0, 8.0], 1)
+    asked: dict[str, Any] = {"by": "k", "value": "v", "step": None, "others": True}
+    column = GroupedColumn.of(open_table(connection.execute(rows)), keys=["7"], person="k", **asked)
+    found = [(counts.values.tolist(), counts.missing) for counts in column.read(1, 1)]
+    assert found == [([7.0], 0), ([8.0], 1)]
+    assert connection.text_factory is factory
+
+
+class Unhashable(type):
+    """A class of classes that cannot be put into a set."""
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+class Nameless(type):
+    """One whose classes say nothing of themselves."""
+
+    def __getattribute__(cls, name: str) -> Any:
+        raise RuntimeError(name)
+
+
+@pytest.mark.parametrize("made", [Unhashable, Nameless])
+@pytest.mark.parametrize("base", [object, float, int])
+def test_a_record_of_any_class_counts_alone(made: type, base: type) -> None:
+    """A list with one such record could not be read at all."""
+    records = [1.0, type.__call__(made("Odd", (base,), {})), 3.0]
+    held = np.empty(3, dtype=object)
+    held[:] = [1.0, None, 3.0]
+    held[1] = records[1]
+    for x in (records, tuple(records), held):
+        counted = pq.count(x)
+        assert counted.missing + int(counted.counts.sum()) == 3 and {1.0, 3.0} <= set(counted.values.tolist())
+    table = {"k": ["a"] * 3, "v": records, "p": records}
+    asked: dict[str, Any] = {"by": "k", "value": "v", "keys": ["a"], "person": "p", "priors": pq.Cauchy(0, 1)}
+    assert list(pq.release_groups(table, [0.5], epsilon=1, **asked).releases) == ["a"]
+
+
 def test_zeros_of_both_signs_are_one_person_in_dask() -> None:
     dask = pytest.importorskip("dask.dataframe")
     columns = {"v": [1.0] * 4, "p": pa.array([0.0, -0.0, 1.0, None])}

@@ -72,7 +72,8 @@ def declaration_of(x: Any, library: str) -> Declared:
 def listed(x: Any) -> Array:
     """Records of a list or of whatever else gives one after another."""
     items = x if type(x) is list else list(x)
-    if all(map(_is_plain, set(map(type, items)))):  # numpy reads these alike whatever stands beside them
+    kinds = {id(kind): kind for kind in map(type, items)}.values()  # some classes have no hash
+    if all(map(_is_plain, kinds)):  # numpy reads these alike whatever stands beside them
         try:
             values = np.asarray(items)
         except Exception:  # an integer too long for any of numpy's types
@@ -265,6 +266,8 @@ def running(fetch: Callable[..., Any]) -> Callable[..., Any]:
 def _is_plain(kind: type) -> bool:
     """Whether numpy reads objects of a type as the same numbers whatever stands beside them. A type that somebody has
     derived from these may have a value of its own, which numpy does not always ask for."""
+    if type(kind) is not type:  # a class of a class with code of its own, which may fail
+        return False
     own = kind.__module__ in ("builtins", "numpy")
     real = issubclass(kind, (float, int, np.floating, np.integer, np.bool_))
     return own and real and not issubclass(kind, np.timedelta64)

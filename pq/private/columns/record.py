@@ -37,7 +37,7 @@ def number_of(value: Any) -> float:
             return PLAIN_CELLS.read(value if isinstance(value, str) else value.decode("latin-1"))
         inner = _content(value)
         return math.nan if inner is value else number_of(inner)
-    except Exception:  # an object whose own methods fail
+    except Exception:  # an object whose own methods fail; who interrupts or ends the process is obeyed, whoever it is
         return math.nan
 
 

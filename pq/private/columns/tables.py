@@ -115,15 +115,14 @@ def _of_cursor(x: Any, library: str) -> OpenTable | None:
 
 @contextmanager
 def _undecoded(cursor: Any) -> Iterator[None]:
-    """SQLite keeps any bytes as text and fails at those that are no UTF-8, and a cursor's own rows may be of any form:
-    one record would decide about all. Rows are tuples here, and each byte that is no UTF-8 a surrogate of its own."""
+    """SQLite keeps any bytes as text and fails at those that are no UTF-8, and rows and texts may be made by functions
+    of the cursor's and the connection's own: one record would decide about all. Rows are tuples here, and each byte of
+    a text that is no UTF-8 a surrogate of its own."""
     if not isinstance(cursor, sqlite3.Cursor):
         yield
         return
     connection, rows, texts = cursor.connection, cursor.row_factory, cursor.connection.text_factory
-    cursor.row_factory = None
-    if texts is str:
-        connection.text_factory = string_of
+    cursor.row_factory, connection.text_factory = None, string_of
     try:
         yield
     finally:
