@@ -20,7 +20,7 @@ from pq.private.mechanisms.joint import law as joint
 from pq.private.mechanisms.joint import machine as joint_machine
 from pq.private.mechanisms.joint import plan as joint_plan
 from pq.private.mechanisms.joint.chain import Records
-from pq.private.mechanisms.joint.law import Part, draw_joint, is_kept, propose, weigh_within
+from pq.private.mechanisms.joint.law import HEAD, Part, draw_joint, is_kept, propose, weigh, weigh_within
 from pq.private.mechanisms.joint.machine import draw_joint_fast
 from pq.private.mechanisms.joint.plan import JointPlan
 from pq.private.mechanisms.joint.shells import shells_beyond
@@ -213,6 +213,27 @@ def test_the_machine_does_the_work(monkeypatch: pytest.MonkeyPatch) -> None:
     for k, epsilon, total in ((1, 1, "best"), (9, 1, "drawn"), (3, 0.1, "best"), (29, 1, "drawn")):
         plan = JointPlan.of(quantiles_of(k), epsilon=epsilon, priors=Uniform(-10, 10), total=total)
         assert draw_joint_fast(plan, np.sort(rng.normal(size=1000)), None, rng.random)[0].shape == (k,)
+
+
+def test_many_outputs_of_a_dense_column_are_work_for_the_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All ways together weigh e^-620, more than the least float by far for each output, and nothing is lost."""
+    x = np.sort(np.random.default_rng(4).normal(size=100_000))
+    plan = JointPlan.of(quantiles_of(60), epsilon=1, priors=Cauchy(0, 1000), total="records", adjacency="replace")
+    want, _ = draw_joint(plan, x, None, np.random.default_rng(5).random)
+    monkeypatch.setattr(joint_machine.joint, "draw_joint", None)
+    got, _ = draw_joint_fast(plan, x, None, np.random.default_rng(5).random)
+    assert np.allclose(got, want, rtol=1e-9, atol=1e-12)
+    assert weigh(plan, Records.of(plan, x, None)).log_proposed < -600.0
+
+
+def test_what_the_machine_would_lose_is_left_to_the_formulas() -> None:
+    """Under a prior 30 deviations off, each gap weighs e^-450, and the outermost one everything: numbers that fall below
+    the least float in one place are needed in another."""
+    x = np.sort(np.random.default_rng(6).normal(size=40))
+    plan = JointPlan.of(QUARTILES, epsilon=9, priors=Normal(33, 1), total="records", adjacency="replace")
+    arguments = joint_machine.arguments_of(plan, Records.of(plan, x, None))
+    out, uniforms = np.empty(plan.size + 3), np.random.default_rng(7).random((1, HEAD + 3 * plan.size))
+    assert joint_machine.walk_joint(*arguments, uniforms, out) == joint_machine.LEAVE
 
 
 def test_uniforms_that_point_to_the_rest_are_left_to_the_formulas() -> None:

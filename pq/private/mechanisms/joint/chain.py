@@ -149,14 +149,25 @@ def forward(
     """Sum over all allowed ways to place the outputs, from the first to the last."""
     k, rate = plan.size, plan.rate
     enter, upto = np.full((2, k, len(cells.rank)), -np.inf)
+    before = slice(0, 0)
     for j in range(k):
-        shift = total * plan.shares[j]
-        first = -rate * np.abs(cells.rank - shift) if j == 0 else arrivals(upto[j - 1], cells.rank, shift, rate)
-        enter[j] = np.where(allowed[j], first, -np.inf)
+        shift, where = total * plan.shares[j], _hull(allowed[j])
+        if j == 0:
+            first = -rate * np.abs(cells.rank[where] - shift)
+        else:
+            first = arrivals(upto[j - 1], cells.rank, before, where, shift, rate)
+        enter[j, where] = np.where(allowed[j, where], first, -np.inf)
         chain = CellChain(total, n, allowed, reach, enter, upto, -math.inf)
-        upto[j] = np.logaddexp.reduce(group_terms(plan, cells, chain, j, slice(None)), axis=0)
+        upto[j, where] = np.logaddexp.reduce(group_terms(plan, cells, chain, j, where), axis=0)
+        before = where
     log_weight = log_sum(upto[-1] - rate * np.abs(n - cells.rank - total * plan.shares[k]))
     return CellChain(total, n, allowed, reach, enter, upto, log_weight)
+
+
+def _hull(allowed: Bools) -> slice:
+    """The least stretch of cells that holds all allowed ones."""
+    places = np.flatnonzero(allowed)
+    return slice(int(places[0]), int(places[-1]) + 1) if places.size else slice(0, 0)
 
 
 def group_terms(plan: JointPlan, cells: ChainCells, chain: CellChain, j: int, where: slice) -> Array:
@@ -178,14 +189,16 @@ def within(chain: CellChain, inner: float) -> bool:
     return inner + abs(chain.n - chain.total + inner) <= chain.reach
 
 
-def arrivals(log_weights: Array, rank: Array, shift: float, rate: float) -> Array:
-    """log of the sum over earlier cells s < t of exp(log_weights[s] - rate |rank[t] - rank[s] - shift|), for each t."""
-    cell = np.arange(len(rank))
-    offset = rank - rank[:1]
-    near = np.minimum(np.searchsorted(offset, offset - shift, side="right"), cell)
-    running = np.concatenate([[-np.inf], np.logaddexp.accumulate(log_weights + rate * offset)])[near]
-    rest = range_log_sums(log_weights - rate * offset, near, cell)
-    return np.logaddexp(running - rate * (offset - shift), rest + rate * (offset - shift))
+def arrivals(log_weights: Array, rank: Array, source: slice, target: slice, shift: float, rate: float) -> Array:
+    """log of the sum over cells s < t of exp(log_weights[s] - rate |rank[t] - rank[s] - shift|), for each t of a
+    stretch of targets; outside a stretch of sources nothing weighs anything."""
+    here, weights = rank[source] - rank[source][:1], log_weights[source]
+    there = rank[target] - rank[source][:1] if here.size else rank[target]
+    end = np.clip(np.arange(target.start, target.stop), source.start, source.stop) - source.start
+    near = np.minimum(np.searchsorted(here, there - shift, side="right"), end)
+    running = np.concatenate([[-np.inf], np.logaddexp.accumulate(weights + rate * here)])[near]
+    rest = range_log_sums(weights - rate * here, near, end)
+    return np.logaddexp(running - rate * (there - shift), rest + rate * (there - shift))
 
 
 def range_log_sums(x: Array, first: Ints, last: Ints) -> Array:

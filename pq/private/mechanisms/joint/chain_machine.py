@@ -264,6 +264,26 @@ def sum_forward(plan: Any, cells: Any, chain: Any, total: float, n: float, reach
 
 
 @compiled
+def log_loss(plan: Any, cells: Any, chain: Any, total: float, n: float, reach: float) -> float:
+    """Log bound on what one number that fell below the least float could have added to the whole, beyond that float.
+
+    A number that is lost at an output is less than the least float in the scale of its row, or of the row that its
+    group began in; outputs that follow multiply it by the mass of their windows at most.
+    """
+    levels, own = plan[0], cells[2]
+    _, _, scale, first, last, _, _ = chain
+    after, out = 0.0, -math.inf
+    for j in range(levels.size - 1, -1, -1):
+        for i in range(j, -1, -1):
+            inner = total * (levels[j] - levels[i])
+            if last[i] <= first[j] or inner + abs(n - total + inner) > reach:
+                break
+            out = max(out, scale[0, i] + after)
+        after += math.log(np.sum(own[min(j, own.shape[0] - 1), first[j] : last[j]]))
+    return out
+
+
+@compiled
 def choose_index(running: Any, uniform: float) -> int:
     """The index that inverse-transform sampling picks, given running sums of weights; -1 if there are none."""
     if running.size == 0 or not 0.0 < running[-1] < math.inf:

@@ -32,6 +32,7 @@ from pq.private.mechanisms.joint.chain_machine import (
     choose_index,
     draw_backward,
     gather_cells,
+    log_loss,
     new_chain,
     stretch,
     sum_forward,
@@ -41,7 +42,7 @@ from pq.private.mechanisms.joint.plan import JointPlan
 
 DRAWN, BEST, RECORDS = 0, 1, 2  # how the total enters
 PART, TOTAL, KEEP_BEST = joint.PART, joint.TOTAL, joint.KEEP_BEST
-LIGHTEST = -600.0  # nats; lighter columns are left to the formulas
+LEAST_NATS = 600.0  # below the whole: what is lost there counts for nothing; nearer, the formulas do the work
 LEAVE = -1  # to the formulas
 MANY_TOTALS = joint.MANY_TOTALS
 MOST_SHELLS = 1 << 12
@@ -114,9 +115,12 @@ def _lowest(plan: Any, column: Any, n: float, reach: float) -> Any:
     """As `joint.lower_bound`, and the reach looked at; NaN where the numbers do not do."""
     levels, settings = plan[0], plan[3]
     middle = n if settings[KIND] == RECORDS else np.rint(n / settings[UNIT]) * settings[UNIT]
-    while settings[RATE] * reach < -LIGHTEST:
+    while settings[RATE] * reach < LEAST_NATS:
         cells = gather_cells(plan, column, _spans(levels, n, middle, middle, reach))
-        lowest = sum_forward(plan, cells, new_chain(levels.size, cells[0].size), middle, n, reach)
+        chain = new_chain(levels.size, cells[0].size)
+        lowest = sum_forward(plan, cells, chain, middle, n, reach)
+        if not log_loss(plan, cells, chain, middle, n, reach) < lowest + LEAST_NATS:
+            return math.nan, reach
         if not lowest <= -2.0 * settings[RATE] * reach:
             return lowest, reach
         reach *= 2.0
@@ -169,7 +173,7 @@ def _reach(plan: Any, column: Any, n: float) -> Any:
     settings = plan[3]
     reach = (2.0 * plan[0].size + 22.0) / settings[RATE]
     lowest, farthest = _lowest(plan, column, n, reach)
-    if not lowest > LIGHTEST:
+    if math.isnan(lowest):
         return math.nan, math.nan, math.inf
     enough = lowest - settings[MARGIN]
     last_places = settings[FREE] - math.lgamma(plan[0].size + 1.0)
@@ -228,11 +232,12 @@ def walk_joint(sources: int) -> Any:
             totals = np.arange(numbers[0], numbers[1] + 1.0) * unit
         cells = gather_cells(plan, column, _spans(levels, n, totals[0], totals[-1], reach))
         chain = new_chain(k, cells[0].size)
-        running = np.empty(totals.size)
+        running, loss = np.empty(totals.size), -math.inf
         for i in range(totals.size):
             running[i] = sum_forward(plan, cells, chain, totals[i], n, reach)
+            loss = max(loss, log_loss(plan, cells, chain, totals[i], n, reach))
         top = np.max(running)
-        if not math.isfinite(top):
+        if not math.isfinite(top) or not loss < top + LEAST_NATS:
             return LEAVE
         running = np.cumsum(np.exp(running - top))
         share = math.exp(log_rest - top) / running[-1]
