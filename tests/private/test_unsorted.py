@@ -16,7 +16,7 @@ import pytest
 
 import pq
 from pq.private import release as releases
-from pq.private.columns import selection
+from pq.private.columns import door, selection
 from pq.private.columns.part import PartOfColumn, Unknown
 from pq.private.columns.selection import Pieces, parts_of
 
@@ -112,6 +112,26 @@ def test_unsorted_columns_give_what_sorted_ones_give(name: str, monkeypatch: pyt
         options = list(MECHANISMS.values())[number % len(MECHANISMS)]
         options = {"priors": prior, "epsilon": epsilon, "rng": int(rng.integers(2**31)), **options}
         assert same(x, pq.SortedColumn(x), quantiles, **options), (name, number)
+
+
+@pytest.mark.parametrize("on_nan", ["drop", "lowest", "highest"])
+@pytest.mark.parametrize("name", ["ages", "one value", "mostly one value", "infinite", "missing", "next floats"])
+def test_counted_ties_give_what_records_one_by_one_give(name: str, on_nan: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In every mechanism, with missing records at either end, too."""
+    rng = np.random.default_rng([7, *name.encode()])
+    for number, options in enumerate(MECHANISMS.values()):
+        x = COLUMNS[name](rng, 5000)
+        x[rng.random(5000) < 0.1] = math.nan if name != "one value" else 3.0
+        x[rng.random(5000) < 0.3] = 2.0
+        options = {"priors": pq.Cauchy(0, 10), "epsilon": 5.0, "rng": number, "on_nan": on_nan, **options}
+        monkeypatch.setattr(door, "MANY", 1)
+        counted = pq.SortedColumn(x)
+        monkeypatch.setattr(door, "MANY", math.inf)
+        values, before = counted.records(on_nan)
+        each, none = pq.SortedColumn(x).records(on_nan)
+        assert none is None and before is not None and np.all(np.diff(values) >= 0)
+        assert np.array_equal(np.repeat(values, np.diff(before)), each)
+        assert same(pq.SortedColumn(x), counted, [0.2, 0.5, 0.55, 0.9], **options)
 
 
 @pytest.mark.parametrize("name", MECHANISMS)

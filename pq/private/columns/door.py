@@ -37,8 +37,11 @@ LARGEST = float(np.finfo(np.float64).max)
 HEAD = 16  # records that are looked at before all are, to see whether a column is in order
 
 
-IntArray = npt.NDArray[np.int64]
+MANY = 4096  # records, from which on it is worth a look whether many are alike
+DISTINCT_SHARE = 0.95  # of all records; with fewer, those that are alike are counted
 
+IntArray = npt.NDArray[np.int64]
+Ordered = tuple[Array, IntArray | None]  # what `Readable.records` gives
 
 class Readable(Protocol):
     """A column that a release takes: what its records are declared to be, and the records, which are read when asked.
@@ -51,7 +54,7 @@ class Readable(Protocol):
     def kind(self) -> Kind: ...
     @property
     def missing(self) -> int: ...
-    def records(self, on_nan: str) -> tuple[Array, IntArray | None]: ...
+    def records(self, on_nan: str) -> Ordered: ...
 
 
 def as_floats(x: Any) -> Array:
@@ -119,13 +122,29 @@ def _in_order(values: npt.NDArray[Any]) -> bool:
     return bool((values[1:] >= values[:-1]).all()) and not np.isnan(values[:1]).any()  # NaN compares false
 
 
-def with_missing(known: Array, missing: int, on_nan: str) -> Array:
+def with_ties_counted(known: Array) -> Ordered:
+    """Sorted records, of which each distinct one stands for all its like where so many are that this pays."""
+    if len(known) < MANY:
+        return known, None
+    is_first = np.empty(len(known), dtype=bool)
+    is_first[0] = True
+    np.not_equal(known[1:], known[:-1], out=is_first[1:])
+    if np.count_nonzero(is_first) > DISTINCT_SHARE * len(known):
+        return known, None
+    starts = np.flatnonzero(is_first)
+    return known[starts], np.append(starts, len(known))
+
+
+def with_missing(known: Array, before: IntArray | None, missing: int, on_nan: str) -> Ordered:
     """Sorted records with those that are missing put where `on_nan` says."""
     if missing == 0 or on_nan == "drop":
-        return known
-    if on_nan == "lowest":
-        return np.concatenate([np.full(missing, -LARGEST), known])
-    return np.concatenate([known, np.full(missing, LARGEST)])
+        return known, before
+    below, above = (missing, 0) if on_nan == "lowest" else (0, missing)
+    if before is None:
+        return np.concatenate([np.full(below, -LARGEST), known, np.full(above, LARGEST)]), None
+    one, other = [-LARGEST] * (below > 0), [LARGEST] * (above > 0)
+    counts = np.concatenate([[0], [below] * len(one), np.diff(before), [above] * len(other)]).astype(np.int64)
+    return np.concatenate([one, known, other]), np.cumsum(counts)
 
 
 class UnreadColumn:
@@ -152,12 +171,12 @@ class UnreadColumn:
             return self._read()
 
     @cached_property
-    def _held(self) -> tuple[Array, int] | Readable:
+    def _held(self) -> tuple[Ordered, int] | Readable:
         found = self._found
         if not isinstance(found, np.ndarray):
             return found
         known = _known_in_order(found)
-        return known, len(found) - len(known)
+        return with_ties_counted(known), len(found) - len(known)
 
     def unsorted(self, least: int = 0) -> list[npt.NDArray[Any]] | None:
         """All records in the order and the type in which they came, missing ones among them, as arrays of real numbers;
@@ -176,10 +195,10 @@ class UnreadColumn:
         held = self._held
         return held[1] if isinstance(held, tuple) else held.missing
 
-    def records(self, on_nan: str) -> tuple[Array, IntArray | None]:
+    def records(self, on_nan: str) -> Ordered:
         """See `Readable`."""
         held = self._held
-        return (with_missing(*held, on_nan), None) if isinstance(held, tuple) else held.records(on_nan)
+        return with_missing(*held[0], held[1], on_nan) if isinstance(held, tuple) else held.records(on_nan)
 
 
 class SortedColumn:
@@ -198,12 +217,14 @@ class SortedColumn:
         self.kind, values = kind_and_floats(x)
         known = _known_in_order(values)
         self.missing = len(values) - len(known)
-        self._known = known.copy() if np.may_share_memory(known, values) else known
-        self._known.flags.writeable = False
+        known, before = with_ties_counted(known)
+        known = known.copy() if np.may_share_memory(known, values) else known
+        known.flags.writeable = False
+        self._known = known, before
 
     def __repr__(self) -> str:
         return "<SortedColumn of sensitive records>"
 
-    def records(self, on_nan: str) -> tuple[Array, None]:
-        """The sorted records, those that are missing put where `on_nan` says."""
-        return with_missing(self._known, self.missing, on_nan), None
+    def records(self, on_nan: str) -> Ordered:
+        """See `Readable`."""
+        return with_missing(*self._known, self.missing, on_nan)

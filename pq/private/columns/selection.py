@@ -84,13 +84,16 @@ def parts_of(records: Pieces, quantiles: Array, reach: float) -> Iterator[PartOf
     if near is not None:
         yield near
         reach *= MORE
-    column = _counted(records)
+    column, known = _counted(records), np.empty(0, dtype=np.int64)
     while column is not None and 2.0 * reach < n:
-        part = column.part(quantiles, reach)
+        wanted = column.buckets_near(quantiles, reach)
+        reach *= MORE
+        if np.array_equal(wanted, known):  # a number that many share is as wide as many reaches
+            continue
+        part, known = column.part(wanted), wanted
         if part is None:
             return
         yield part
-        reach *= MORE
 
 
 def _between(records: Pieces, quantiles: Array, reach: float) -> PartOfColumn | None:
@@ -175,14 +178,17 @@ class _Counted:
     buckets: Buckets
     counts: Ints
 
-    def part(self, quantiles: Array, reach: float) -> PartOfColumn | None:
-        """What lies around quantiles; None if that is too much."""
+    def buckets_near(self, quantiles: Array, reach: float) -> Ints:
+        """The buckets that hold what lies within a reach, in ranks, of quantiles."""
         up_to = np.cumsum(self.counts)
         ranks = quantiles * int(up_to[-1])
         turns = np.zeros(len(self.counts) + 2, dtype=np.int64)
         np.add.at(turns, np.searchsorted(up_to, ranks - reach - 1.0, side="right"), 1)
         np.add.at(turns, np.searchsorted(up_to, ranks + reach + 1.0, side="right") + 1, -1)
-        wanted = np.flatnonzero((np.cumsum(turns)[:-2] > 0) & (self.counts > 0))
+        return np.flatnonzero((np.cumsum(turns)[:-2] > 0) & (self.counts > 0))
+
+    def part(self, wanted: Ints) -> PartOfColumn | None:
+        """What lies in some buckets; None if that is too much."""
         found = self._collected(wanted) if len(wanted) > 0 and self._is_little(wanted) else None
         if found is None:
             return None
