@@ -227,8 +227,8 @@ def test_many_outputs_of_a_dense_column_are_work_for_the_machine(monkeypatch: py
 
 
 def test_what_the_machine_would_lose_is_left_to_the_formulas() -> None:
-    """Under a prior 30 deviations off, each gap weighs e^-450, and the outermost one everything: numbers that fall below
-    the least float in one place are needed in another."""
+    """Under a prior 30 deviations off, each gap weighs e^-450, and the outermost one everything: numbers that fall
+    below the least float in one place are needed in another."""
     x = np.sort(np.random.default_rng(6).normal(size=40))
     plan = JointPlan.of(QUARTILES, epsilon=9, priors=Normal(33, 1), total="records", adjacency="replace")
     arguments = joint_machine.arguments_of(plan, Records.of(plan, x, None))

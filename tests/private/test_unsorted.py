@@ -116,7 +116,9 @@ def test_unsorted_columns_give_what_sorted_ones_give(name: str, monkeypatch: pyt
 
 @pytest.mark.parametrize("on_nan", ["drop", "lowest", "highest"])
 @pytest.mark.parametrize("name", ["ages", "one value", "mostly one value", "infinite", "missing", "next floats"])
-def test_counted_ties_give_what_records_one_by_one_give(name: str, on_nan: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_counted_ties_give_what_records_one_by_one_give(
+    name: str, on_nan: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """In every mechanism, with missing records at either end, too."""
     rng = np.random.default_rng([7, *name.encode()])
     for number, options in enumerate(MECHANISMS.values()):

@@ -43,6 +43,7 @@ DISTINCT_SHARE = 0.95  # of all records; with fewer, those that are alike are co
 IntArray = npt.NDArray[np.int64]
 Ordered = tuple[Array, IntArray | None]  # what `Readable.records` gives
 
+
 class Readable(Protocol):
     """A column that a release takes: what its records are declared to be, and the records, which are read when asked.
 

@@ -165,8 +165,8 @@ def _walk_tree(
     rates: Any, parts: Any, counts: Any, uniforms: Any, out: Any, drawn: Any, shares: Any,
     room: Any,
 ) -> int:  # fmt: skip
-    """One lane, by the names of `walk_lanes`; returns how many outputs are left, -1 where it had to stop: the last array
-    of `room` says why. drawn, shares, room: to work in."""
+    """One lane, by the names of `walk_lanes`; returns how many outputs are left, -1 where it had to stop: the last
+    array of `room` says why. drawn, shares, room: to work in."""
     unit, left = max(int(lattice[2]), 1), 0
     for j in range(nodes.shape[0]):
         first, end = nodes[j, 0], nodes[j, 1]
