@@ -39,6 +39,7 @@ def check_binary_floors(subject: Callable[[int], int] = lambda levels: 0) -> str
     claimed = golden(3) * log_ball(algorithm.inverse_psi_sum(data) / beta) / -log_ball(z) + subject(3)
     failure = probability(algorithm.law(data), lambda outputs: ball(max(algorithm.gaps(data, outputs))) > claimed)
     assert failure > beta, f"the bound survives: {float(failure)}"
+    assert round(float(claimed), 2) == 0.82, "as the row says"
     return (
         f"thm:binary as printed is false at m = 7, n = 3 by rounding: claimed {float(claimed):.2f}, gap 1 w.p. "
         f"{float(failure):.4f}"
@@ -69,6 +70,8 @@ def check_binary_printed(subject: Callable[[int], arb] = golden) -> str:
     assert ball(worst) > claimed, f"the bound survives: {worst} against {claimed}"
     failure = chain.failure(worst)
     assert failure > beta
+    row = chain.data.size, worst, round(float(failure), 3)
+    assert row == (256_000, 6972, 0.785) and round(float(claimed)) == 6879
     return (
         f"thm:binary as printed is false at m = 15: n = {chain.data.size}, beta = 1/2, "
         f"claimed gap {float(claimed):.0f}, actual {worst} with probability {float(failure):.3f} (exact)"

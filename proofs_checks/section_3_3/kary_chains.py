@@ -112,7 +112,7 @@ def check_kary_printed(subject: Callable[[int, int], arb] = printed_kary) -> str
     worst = chain.errors[-1]
     assert ball(worst) > claimed, f"the bound survives: {worst} against {claimed}"
     failure = chain_probability(chain)
-    assert failure > beta
+    assert failure > F(999, 1000) and (round(float(claimed)), worst) == (2292, 2759), "as the row says"
     return (
         f"thm:kary as printed is false at m = 83521, K = 17: beta = 1/2, claimed gap {float(claimed):.0f}, "
         f"actual {worst} w.p. {float(failure):.3f}, n = {chain.data.size:.2e}"
@@ -134,7 +134,7 @@ def check_kary_twice(subject: Callable[[int, int], arb] = printed_kary) -> str:
     worst = chain.errors[-1]
     assert ball(worst) > claimed, f"the bound survives: {worst} against {claimed}"
     failure = chain.failure(worst)
-    assert failure > beta
+    assert failure > beta and (round(float(claimed)), worst) == (733, 1127), "as the rows say"
     return (
         f"thm:kary with Algorithm 1's second division is false at m = 25, K = 5: claimed gap {float(claimed):.0f}, "
         f"actual {worst} w.p. {float(failure):.3f} (exact, n = {chain.data.size})"
@@ -203,6 +203,7 @@ def check_kary_twice_rounding(
     claimed = subject(epsilon, spread)
     failure = probability(algorithm.law(data), lambda outputs: max(algorithm.gaps(data, outputs)) >= 1)
     assert claimed < 1 and failure > F(999, 1000), (float(claimed), float(failure))
+    assert round(float(claimed), 3) == 0.242, "as the row says"
     return f"twice thm:kary's bound at m = 7, K = 4, n = 3, epsilon = 5000: {float(claimed):.3f} claimed, gap 1 surely"
 
 
@@ -220,4 +221,7 @@ def check_kary_rounding(subject: Callable[[int], int] = lambda depth: 4 * (2 ** 
         algorithm.law(data), lambda outputs: ball(max(algorithm.gaps(data, outputs))) > display + subject(depth)
     )
     assert failure <= beta, f"gap of 1 or more with probability {float(failure):.4f}, claimed {float(display):.2f}"
+    sure = probability(algorithm.law(data), lambda outputs: max(algorithm.gaps(data, outputs)) >= 1)
+    row = round(float(epsilon)), round(float(display), 2)
+    assert row == (921, 0.54) and sure > F(999, 1000), "as the row says"
     return f"thm:kary's display at m = n = 3: {float(display):.2f} is claimed, a gap of 1 is certain; 4 ranks cover it"

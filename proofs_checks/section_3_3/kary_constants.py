@@ -98,7 +98,8 @@ def check_kary_last_step(subject: float = 2.0) -> str:
     assert np.all(np.abs(ratio - 1) > 1e-9)
     assert failures == 966_085
     assert list(np.flatnonzero(ratio > 1)[:4] + 1) == [3, 5, 6, 7]
-    assert worst == 83_521
+    assert (worst, round(float(ratio.max()), 4)) == (83_521, 1.883), "as the row says"
+    assert (int((arity - 1)[2] * 2 ** depth[2]), round(float(printed[2]), 2)) == (8, 7.1), "at m = 3"
     return (
         f"thm:kary's last step is false for {failures} of the first 10^6 m, from m = 3 on; the best factor there is "
         f"{ratio.max():.4f} (m = 83521), and 2 is enough for all m"

@@ -85,24 +85,36 @@ def check_lem_empirical(subject: Callable[..., Fraction] = lem_error) -> str:
     )
 
 
+def _to_edges(prior: Prior, low: Position, high: Position, own: Fraction) -> Prior:
+    """A share of the mass on either side goes to the edge of that side, and the rest to the other."""
+    below, above = (sum((m for o, m in prior.items() if side(o)), F(0)) for side in (low.__ge__, high.__le__))
+    inner = {o: m for o, m in prior.items() if low < o < high}
+    return inner | {low: own * below + (1 - own) * above, high: own * above + (1 - own) * below}
+
+
 @check(
     "text:outside-mass",
     "text:edge-mass",
     rejects=[
         lambda mu, low, high: {o: m for o, m in mu.items() if low <= o <= high},
         lambda mu, low, high: adapt(mu, low, high, "edge") | {high: Fraction(1, 7)},
+        lambda mu, low, high: _to_edges(mu, low, high, F(0)),
+        lambda mu, low, high: _to_edges(mu, low, high, HALF),
+        lambda mu, low, high: _to_edges(mu, low, high, F(99, 100)),
     ],
 )
 def check_edge_mass(
     subject: Callable[[Prior, Position, Position], Prior] = lambda mu, low, high: adapt(mu, low, high, "edge"),
 ) -> str:
-    """Edge adaptation keeps the total mass, and leaves what lies inside alone."""
+    """Edge adaptation moves the mass on either side to the edge of that side, and leaves what lies inside alone."""
     for _, _, priors, _ in node_cases():
         for prior, other in itertools.pairwise(priors):
             for low, high in edge_pairs(prior, other):
                 moved = subject(other, low, high)
                 assert sum(moved.values()) == sum(other.values()), (low, high)
                 assert all(moved[o] == mass for o, mass in other.items() if low < o < high)
+                assert moved.get(low, 0) == sum(mass for o, mass in other.items() if o <= low), "left edge"
+                assert moved.get(high, 0) == sum(mass for o, mass in other.items() if o >= high), "right edge"
     return (
         "edge adaptation moves the mass outside [a^, b^] to its edges: the total stays, the inside is untouched (exact)"
     )
@@ -115,6 +127,7 @@ def check_lem_prior_budget(subject: Callable[[int], int] = lambda depth: depth) 
     data, prior = Grid(1), {HALF: HALF, 1 + HALF: HALF}
     tail = mechanism(Restricted(data, -INFINITY, INFINITY), HALF, prior, z)[1 + HALF]
     assert tail > z ** subject(2) / psi(data, HALF, prior, z), "the bound survives"
+    assert (tail, z**2 / psi(data, HALF, prior, z)) == (F(1, 101), F(2, 10_100)), "as the row says"
     return (
         "lem:prior (and the proof of lem:empirical) print epsilon for epsilon_i: n = 1, two levels, Pr{Gap >= "
         "1} = 1/101 > 2/10,100"

@@ -47,6 +47,7 @@ def check_tree_privacy(subject: Callable[[int], Fraction] = lambda levels: Fract
             assert loss <= z**-4, (less, more, adaptation, rounded, float(loss))
             worst = max(worst, loss)
     ratio = float(log_ball(worst) / (-4 * log_ball(z)))
+    assert ratio > 0.999, "all of epsilon can be lost"
     return (
         "Algorithm 1, m = 3, add-remove: exact loss at most epsilon over all small neighbours (largest "
         f"{ratio:.3f} epsilon)"
@@ -185,4 +186,5 @@ def check_printed_privacy(subject: tuple[Callable[[int], int], Fraction] = (prin
     loss = two_level_loss(unit ** (2 // levels(2)), rare)
     ratio = float(log_ball(loss) / (-4 * log_ball(unit)))
     assert loss > (1 / unit) ** 4, f"private: {ratio:.3f} epsilon"
+    assert round(ratio, 4) == 2, "as the row says"
     return f"epsilon / ceil(log2 m) at m = 2: exact privacy loss {ratio:.4f} epsilon when one record is added"

@@ -51,7 +51,7 @@ def check_kary_shares(subject: Callable[[int], list[float]] = kary_shares) -> st
         best = kary_error(shares)
         assert math.isclose(best, ((2 ** (depth / 2) - 1) / (math.sqrt(2) - 1)) ** 2)
         assert best < (3 + 2 * math.sqrt(2)) * 2**depth
-        for p in (1.01, 1.5, 1.6151, 2.0, 3.0):
+        for p in (0.0, 1.01, 1.5, 1.6151, 2.0, 3.0):  # equal budgets, and powers
             weights = [k**-p for k in range(1, depth + 1)]
             assert best <= kary_error([w / math.fsum(weights) for w in weights]) * (1 + 1e-12)
     d = sympy.symbols("d", positive=True)
@@ -138,19 +138,38 @@ def check_best_arity(subject: Callable[[int], int] = best_arity) -> str:
     )
 
 
-@check("text:depth-budgets", rejects=[lambda p: 1, lambda p: {1.5: 5, 1.6: 6, 2.0: 8}[p]])
-def check_depth_budgets(subject: Callable[[float], int] = lambda p: {1.5: 5, 1.6: 6, 2.0: 9}[p]) -> str:
-    """Budgets k^-p against equal ones: H A against d (2^d - 1); the factor saved is of order d, about sqrt(log2 m)."""
+FIRST = {1.5: 17**4, 1.6: 33**5, 2.0: 257**8}  # quantiles of the least tree for which budgets by depth save, by power
+
+
+@check(
+    "text:depth-budgets",
+    code=(kary_constant, kary_depth, c_p),
+    rejects=[lambda p: 3, lambda p: FIRST[p] - 1, lambda p: FIRST[p] + 1, lambda p: 2**64 + 1 if p == 2 else FIRST[p]],
+)
+def check_depth_budgets(subject: Callable[[float], int] = lambda p: FIRST[p]) -> str:
+    """Budgets k^-p against equal ones: H A against d (2^d - 1), smaller from as many quantiles on and for no fewer; the
+    factor saved is d over a constant, c_p/2 in the limit, and d is about sqrt(log2 m).
+
+    Trees have d levels or more just from m = K^(d - 1), K = 2^(d - 1) + 1, on. Up to m + 1 = 2^((d - 1)^2) the arity's
+    (d - 1)st power is at least m + 1; from there to K^(d - 1) the arity is K. Beyond, k + 1 is the arity from
+    log2(m + 1) > log2(k)^2 on, where (k + 1)^(d - 1) is at most m: so at k = K, and the room grows with k.
+    """
     for p in (1.5, 1.6, 2.0):
-        smaller = []
-        for d in range(1, 40):
+        smaller, shares = [], {}
+        for d in [*range(1, 40), 500]:
             harmonic = math.fsum(k**-p for k in range(1, d + 1))
-            if harmonic * kary_constant(d, p) < d * (2**d - 1):
-                smaller.append(d)
-        assert smaller == list(range(subject(p), 40)), (p, smaller[:2])
-    # d levels need log m >= (d - 1) log K > (d - 1) sqrt(log 2 log m), that is log2 m > (d - 1)^2
+            shares[d] = d * (2**d - 1) / (harmonic * kary_constant(d, p))
+            smaller += [d] * (shares[d] > 1)
+        levels, first = smaller[0], subject(p)
+        assert smaller == [*range(levels, 40), 500], (p, smaller[:2])
+        assert [kary_depth(m, least_arity(m)) for m in (first - 1, first)] == [levels - 1, levels], (p, first)
+        saved = [shares[d] / d * c_p(p) / 2 / (1 - 0.5**d) for d in (39, 500)]
+        assert 1 <= saved[1] <= saved[0] and saved[1] <= 1 + 500 ** (1 - p) / (p - 1), (p, saved)
+    assert math.isclose(1.25 * kary_constant(2, 2.0), 7.5) and 2 * (2**2 - 1) == 6, "m = 3, K = 3: two levels"
     for d in range(2, 60):
-        m = (2 ** (d - 1) + 1) ** (d - 1)
-        assert kary_depth(m, least_arity(m)) == d
+        arity = 2 ** (d - 1) + 1
+        m = arity ** (d - 1)
+        assert kary_depth(m, least_arity(m)) == d and kary_depth(m - 1, least_arity(m - 1)) == d - 1
+        assert (arb(arity).log() / arb(2).log()) ** 2 > (d - 1) * arb(arity + 1).log() / arb(2).log()
         assert d - 1 <= math.sqrt(math.log2(m + 1)) <= d
-    return "budgets k^-p beat equal ones from 9 levels on (p = 2; m > 2^64); the factor saved is of order sqrt(log2 m)"
+    return "budgets k^-p beat equal ones from 9 levels on, m = 257^8 (p = 2); the factor saved tends to 2 d/c_p"

@@ -118,6 +118,7 @@ def check_sorting(subject: tuple[bool, int] = (True, 3)) -> str:
     data = Grid(8)
     bad = probability(algorithm.law(data), lambda outputs: gap(data, quantiles[0], outputs[0]) >= 2)
     assert bad > z**2 / psi(data, quantiles[0], priors[0], z), "the bound survives"
+    assert (bad, psi(data, quantiles[0], priors[0], z), z**2) == (1, 1, F(1, 10**6)), "as the row says"
     return (
         "lem:empirical fails for a single index once outputs are sorted (K = 3): Psi = 1, bound 1e-6, "
         "probability 1; the maximum is safe"

@@ -121,6 +121,7 @@ def check_consistency_total_mass(subject: Callable[[Fraction], float] = lambda t
     law = mechanism(Restricted(Grid(1), -math.inf, math.inf), HALF, wrong, z)
     consistent = cor_quantile(0.0, -2 * math.log(z), beta, 0.0)[1] + subject(total) / -math.log(z)
     assert consistent < 1 - 1e-9, "consistency survives"
+    assert round(consistent, 2) == 0.74, "as the row of cor:quantile says"
     assert law == {1 + HALF: 1}
     return (
         f"cor:quantile needs probability measures: mass 2 on the wrong cell, U = 0, gap <= {consistent:.2f} "
