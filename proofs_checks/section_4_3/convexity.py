@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import itertools
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -61,3 +62,47 @@ def check_log_sum_exp_convex(subject: Callable[..., Any] | None = None) -> str:
     squares = sum(p[i] * p[j] * (vs[i] - vs[j]) ** 2 for i in range(4) for j in range(4)) / 2
     assert sympy.simplify(form - squares) == 0
     return "log-sum-exp: gradient = softmax >= 0, Hessian form = sum of squares (sympy, four terms)"
+
+
+def _repaired(score: Sequence[F], weight: Sequence[F], floor: F) -> tuple[F, F]:
+    """The step that is true: sum_j s_j/<s,W>^2 <= (d/gamma)/<s,W>."""
+    inner = sum(s * w for s, w in zip(score, weight, strict=True))
+    return sum(score) / inner**2, 1 / (floor * inner)
+
+
+def _sedrakyan(score: Any, weight: Any, floor: Any) -> tuple[Fraction, Fraction]:
+    inner = sum(s * w for s, w in zip(score, weight, strict=True))
+    return sum(score) / inner**2, 1 / sum(s * w * w for s, w in zip(score, weight, strict=True))
+
+
+@check(
+    "lem:lipschitz/sedrakyan",
+    rejects=[
+        _sedrakyan,
+        lambda *case: _repaired(*case)[::-1],
+        lambda *case: (_repaired(*case)[0], F(99, 100) * _repaired(*case)[1]),
+        lambda *case: (_repaired(*case)[0], F(101, 100) * _repaired(*case)[1]),
+    ],
+)
+def check_sedrakyan(subject: Callable[[Sequence[F], Sequence[F], F], tuple[F, F]] = _repaired) -> str:
+    """Sedrakyan's inequality bounds sum_j s_j/<s,W>^2 from below, by Lagrange's identity and with equality at equal
+    weights: the printed step is reversed. A direct one is true, and attained where all scores lie on the floor."""
+    s, w = sympy.symbols("s0:4"), sympy.symbols("w0:4")
+    squares = sum(s[i] * s[j] * (w[i] - w[j]) ** 2 for i, j in itertools.combinations(range(4), 2))
+    sums = [sum(a * b**k for a, b in zip(s, w, strict=True)) for k in range(3)]
+    assert sympy.expand(sums[0] * sums[2] - sums[1] ** 2 - squares) == 0
+    rng = np.random.default_rng(113)
+    for trial in range(300):
+        d = int(rng.integers(2, 6))
+        score = [F(int(v), 10) for v in rng.integers(trial > 2, 11, d)]
+        parts = [1 if trial == 0 else int(v) for v in rng.integers(1, 20, d)]
+        score[0] += trial < 3
+        weight = [F(v, sum(parts)) for v in parts]
+        left, right = subject(score, weight, min(weight))
+        assert left <= right, f"{left} > {right} at s={score}, W={weight}"
+        least, most = _sedrakyan(score, weight, F(0))[::-1]
+        assert least <= most and (trial or least == most), "not reversed"
+    attained = subject((F(1), F(0)), (F(1, 10), F(9, 10)), F(1, 10))
+    assert attained[0] == attained[1], "more than is needed"
+    assert _sedrakyan((F(1), F(1)), (F(3, 4), F(1, 4)), F(0)) == (2, F(8, 5)), "as the row says"
+    return "printed step false: s=(1,1), W=(3/4,1/4) gives 2 <= 8/5; use <s,W> >= (gamma/d) sum s instead"

@@ -16,6 +16,7 @@ from proofs_checks.engine.registry import check
 from proofs_checks.tools.broken import printed
 
 F = Fraction
+HALF = Fraction(1, 2)
 
 
 def overlap(one: tuple[Fraction, Fraction], two: tuple[Fraction, Fraction]) -> Fraction:
@@ -93,7 +94,7 @@ def _changed(**factors: float) -> Callable[..., bounds.QuantileRegret]:
 def check_learning_term(subject: Callable[..., bounds.QuantileRegret] = thm_quantile_regret) -> str:
     """The corrected regret is thm:dpftrl with range m log d, L = d/gamma, G = sqrt(2m log 2d), C = 1 and our
     Delta_2, plus the comparator's mixing, at m times its step size; in m sqrt m without noise and m^(3/4) with much."""
-    for steps, d, m, noise, lam in itertools.product((1, 1000), (2, 10), (1, 5), (0.0, 3.0), (0.05, 0.2)):
+    for steps, d, m, noise, lam in itertools.product((1, 1000), (2, 10), (1, 5), (0.0, 3.0), (0.05, 0.2, 0.5)):
         gamma, known = 0.2, {"quantiles": m, "epsilon": 0.5, "noise": noise, "beta": 0.1, "mixture": lam}
         found = subject(steps, d, gamma, **known)
         learning = bounds.thm_dpftrl(
@@ -105,7 +106,7 @@ def check_learning_term(subject: Callable[..., bounds.QuantileRegret] = thm_quan
             noise=noise,
             beta=0.1,
         )
-        mixing = -steps * math.log1p(-(gamma - lam) / (1 - lam))
+        mixing = -steps * math.log1p(-max(gamma - lam, 0.0) / (1 - lam))
         assert math.isclose(found.regret, learning + mixing, rel_tol=1e-9), (steps, d, m)
         assert math.isclose(found.step_size, m * 2 * m * math.log(d) / learning, rel_tol=1e-9), (steps, d, m)
     for noise, power in ((0.0, 0.5), (1e12, 0.75)):
@@ -113,3 +114,63 @@ def check_learning_term(subject: Callable[..., bounds.QuantileRegret] = thm_quan
         one, four = (subject(2, 10**50, 0.2, quantiles=m, **common).regret for m in (10**8, 4 * 10**8))
         assert math.isclose(four / one, 4**power, rel_tol=1e-4), (noise, four / one)
     return "thm:quantile-regret: thm:dpftrl at range m log d, width sqrt(2m log 2d), plus mixing; sqrt m, or m^(3/4)"
+
+
+def gradient_rows(scores: Sequence[Sequence[F]], weights: Sequence[Sequence[F]]) -> list[list[F]]:
+    """Of log sum_i 1/<s_i, W_i>, up to the sign."""
+    inner = [sum(s * w for s, w in zip(*rows, strict=True)) for rows in zip(scores, weights, strict=True)]
+    total = sum(1 / value for value in inner)
+    return [[s / (value**2 * total) for s in row] for row, value in zip(scores, inner, strict=True)]
+
+
+@check(
+    "ours:regret-in-quantiles",
+    rejects=[(F(by, 100), F(1)) for by in (99, 101, 200)] + [(F(1), F(by, 100)) for by in (50, 99, 101)],
+)
+def check_norm_of_rows(subject: tuple[F, F] = (F(1), F(1))) -> str:
+    """In sqrt(sum_i |W_i|_1^2) the sum of m entropies is 1-strongly convex, by Pinsker in each row, and the gradient's
+    dual norm sqrt(sum_i |g_i|_inf^2) is d/gamma at most, whatever m: fractions. Both constants are least.
+
+    subject: factors of the modulus and of d/gamma.
+    """
+    rng = np.random.default_rng(127)
+    for trial in range(400):
+        m, d = (1 if trial == 0 else int(rng.integers(1, 5))), int(rng.integers(2, 6))
+        x, y = rng.dirichlet(np.full(d, 0.5), (2, m)) + 1e-12
+        if trial % 2 == 0:  # all rows move by a little, two cells against each other
+            x, y = np.full((m, 2), 0.5), np.full((m, 2), 0.5) + 1e-4 * rng.uniform(0.5, 1, (m, 1)) * [1, -1]
+        divergence = float(np.sum(x * np.log(x / y) - x + y))
+        norm = float(np.sum(np.abs(x - y).sum(1) ** 2))
+        assert divergence >= float(subject[0]) * norm / 2 * (1 - 1e-4), "not so convex"
+        assert trial % 2 or divergence <= float(subject[0]) * norm / 2 * (1 + 1e-4), "more convex"
+        gamma, parts = F(int(rng.integers(1, 10)), 10), rng.multinomial(30, np.full(d, 1 / d), m).tolist()
+        weights = [[gamma / d + (1 - gamma) * F(v, 30) for v in row] for row in parts]
+        scores = [[F(int(v), 10**6) for v in row] for row in 10 ** rng.uniform(0, 6, (m, d))]
+        if trial == 0:  # all of the score on a cell at the floor
+            weights, scores = [[gamma / d, *[(1 - gamma / d) / (d - 1)] * (d - 1)]], [[F(1), *[F(0)] * (d - 1)]]
+        dual = sum(max(row) ** 2 for row in gradient_rows(scores, weights))
+        assert dual <= (subject[1] * d / gamma) ** 2 and (trial or dual == (subject[1] * d / gamma) ** 2), trial
+        assert dual <= sum(g * g for row in gradient_rows(scores, weights) for g in row), "1-Lipschitz in l2"
+    return "rows' norm sqrt(sum |W_i|_1^2): m entropies 1-strongly convex, gradients of d/gamma at most, both least"
+
+
+@check(
+    "thm:quantile-regret/comparator",
+    rejects=[
+        lambda lam, gamma: True,
+        lambda lam, gamma: False,
+        lambda lam, gamma: lam == 0,
+        lambda lam, gamma: lam >= gamma,
+    ],
+)
+def check_printed_comparator(subject: Callable[[F, F], bool] = lambda lam, gamma: lam == 0 or lam >= gamma) -> str:
+    """The printed rho has the floor min(1 - gamma + lambda, 1) lambda + (gamma - lambda)^+, which is gamma or more for
+    lambda = 0 or lambda >= gamma and for no other lambda; there its cost is as printed."""
+    for gamma, lam in itertools.product((F(k, 20) for k in range(1, 11)), (F(k, 20) for k in range(21))):
+        short = max(gamma - lam, F(0))
+        floor = min(1 - gamma + lam, F(1)) * lam + short
+        assert (floor >= gamma) == subject(lam, gamma), (gamma, lam)
+        cost = -math.log1p(-float(short))  # of the weight that is taken from the prior
+        assert not subject(lam, gamma) or cost <= 2 * float(short) * math.log(2) * (1 + 1e-12), (gamma, lam)
+    assert min(1 - HALF + F(2, 5), F(1)) * F(2, 5) + HALF - F(2, 5) == F(46, 100), "as the row says"
+    return "the printed comparator is gamma-robust for lambda = 0 or lambda >= gamma only"

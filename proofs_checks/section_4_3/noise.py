@@ -41,7 +41,12 @@ def check_gaussian_noise(subject: Callable[[Any, Any], Any] = corrected_multipli
                 assert exact <= mpmath.mpf(delta), (eps, delta, mpmath.nstr(exact, 4))
         broken = exact_delta(10, printed_multiplier(10, mpmath.mpf("1e-6")))
         assert mpmath.nstr(broken, 3) == "2.42e-6", "as the rows say"
-        edge = exact_delta(2 * mpmath.log(10**6), printed_multiplier(2 * mpmath.log(10**6), mpmath.mpf("1e-6")))
+        top = 2 * mpmath.log(10**6)
+        edge = exact_delta(top, printed_multiplier(top, mpmath.mpf("1e-6")))
+        assert (mpmath.nstr(top, 3), mpmath.nstr(edge, 2)) == ("27.6", "0.0027"), "as the row says"
+        for eps in (1, 4, 8.339, 8.34, 9, 12, 20, top):
+            kept = exact_delta(eps, printed_multiplier(eps, mpmath.mpf("1e-6"))) <= mpmath.mpf("1e-6")
+            assert kept == (eps < 8.34), "the printed one fails from 8.34 on"
     worst = f"eps'=10: delta = {mpmath.nstr(broken, 3)}; eps'=27.6: {mpmath.nstr(edge, 3)}"
     return f"printed sigma at delta'=1e-6: {worst}; sqrt(k/2)(sqrt(L+eps)+sqrt(L))/eps is private at every eps"
 
@@ -246,6 +251,9 @@ def check_noise(subject: Callable[[arb, arb], arb] = corrected_noise) -> str:
     two = gaussian_delta(arb(50), joint(printed_noise(arb(25), log_of(2 * 10**6))))
     assert one > delta
     assert two > delta
+    assert (f"{float(two):.1e}", f"{float(gaussian_delta(arb(1), halved)):.0e}") == ("4.1e-06", "7e-06"), (
+        "as the row says"
+    )
     return (
         f"printed sigma, delta' = 1e-6: delta {float(one):.3g} (one run at 10), {float(two):.3g} (two at 50), in balls"
     )

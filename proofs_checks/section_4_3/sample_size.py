@@ -13,7 +13,7 @@ import sympy
 
 from proofs_checks.engine.registry import check
 from proofs_checks.tools.cases import with_ends
-from proofs_checks.tools.exact import Points, psi
+from proofs_checks.tools.exact import Points, log_ball, psi
 
 F = Fraction
 HALF = Fraction(1, 2)
@@ -63,6 +63,10 @@ def check_loss_range_least(subject: Callable[[Sequence[F]], F] = with_ends) -> s
             inner = psi(Points(tuple(data)), q, cells | {far: cells[far] + 1 - weight}, z)
             assert inner >= weight * subject(data), (data, q, float(inner))
             least = min(least, float(inner / weight / with_ends(data)))
+    first = {F(1, 2000): HALF * F(1, 1000), F(1, 4): HALF * F(499, 1000), F(3, 4): F(3, 4)}  # half of it on (1/2, 1)
+    loss = -float(log_ball(psi(Points((F(1, 1000), HALF)), F(1, 4), first, z)))
+    claimed = -math.log(HALF * without_ends([F(1, 1000), HALF]))
+    assert (round(loss, 2), round(claimed, 2)) == (7.6, 1.39), "as the row says"
     return f"Psi >= lambda psi/(b - a) if psi counts the ends; the least ratio seen is {least:.4f}"
 
 
@@ -120,4 +124,5 @@ def check_sample_units(subject: Callable[..., float] = sample_bracket) -> str:
         there = subject(v / unit**2, width * unit, psi * unit, lam, alpha)
         assert math.isclose(there, subject(v, width, psi, lam, alpha), rel_tol=1e-9), "depends on the unit"
     printed = printed_bracket(v, width, psi, lam, alpha)
+    assert round(excess, 3) == 0.405 and 10**16 * printed < 1, "as the row says"
     return f"sample size for Lipschitz classes: excess {excess:.2f} > {alpha} after T = 1, printed T {printed:.1e}"

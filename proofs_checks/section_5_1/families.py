@@ -211,6 +211,7 @@ def check_original_parametrisation(subject: Callable[[Any], Any] = laplace_loss_
     low, middle, high = (subject(s) for s in (2, 4, 6))
     excess = middle - (low + high) / 2
     assert excess.a > 0, "no certificate: the loss is not above its chord"
+    assert [round(float(v.mid), 3) for v in (middle, (low + high) / 2)] == [1.509, 1.403], "as the row says"
     nu, sigma, c, h = sympy.symbols("nu sigma c h", positive=True)
     outside = (c - nu) / sigma - sympy.log(sympy.sinh(h / sigma))
     hessian = sympy.hessian(outside, (nu, sigma))

@@ -14,6 +14,7 @@ import sympy
 import z3
 
 from pq.bounds import eq_laplace_bound
+from pq.losses import laplace_interval
 from proofs_checks.engine.registry import check
 from proofs_checks.tools.broken import scaled
 from proofs_checks.tools.laplace import closed_form, laplace_points, mpf_of
@@ -113,6 +114,7 @@ def check_phi_extrema(subject: Callable[[float, float], bool] = extrema_at_ends)
             at_ends = all(min(inner[0], inner[-1]) <= y <= max(inner[0], inner[-1]) for y in inner)
             assert subject(low, high) == at_ends, (low, high, phi)
             if (low, high, phi) == (-1, 1, 0.5):
+                assert (round(float(inner[0]), 3), round(float(inner[100]), 3)) == (-2.164, -1.541), "as the row says"
                 counter = (
                     f"on [-1,1] at phi=1/2: {float(inner[0]):.4f} at both ends, {float(inner[100]):.4f} at theta=0"
                 )
@@ -249,3 +251,85 @@ def check_phi_magnitude(
     assert abs(sympy.N(slope - sympy.coth(1), 30)) < 1e-25
     assert subject(sympy.N(slope, 30), sympy.N(limit, 30)), (sympy.N(slope), sympy.N(limit))
     return "at a = -1, b = 1, phi = theta = 1 the derivative in phi is 1.313 in size, the printed magnitude 3.313"
+
+
+def printed_magnitudes(a: Any, b: Any, phi: Any) -> tuple[Any, Any]:
+    """At an end of the interval, and the chain's bound outside of it."""
+    width, centre = b - a, abs(a + b) / 2
+    return width / 2 + width / 2 * (mpmath.coth(width * phi / 2) + 1) + centre, centre + width / 2 + 1 / phi
+
+
+@check(
+    "eq:closed-form/phi-magnitude",
+    "eq:closed-form/phi-derivative",
+    rejects=[
+        *(lambda a, b, phi, by=by: (by * printed_magnitudes(a, b, phi)[0], _outside(a, b, phi)) for by in (0.99, 1.01)),
+        *(lambda a, b, phi, by=by: (printed_magnitudes(a, b, phi)[0], by * _outside(a, b, phi)) for by in (0.99, 1.01)),
+        lambda a, b, phi: (printed_magnitudes(a, b, phi)[0] - (b - a), _outside(a, b, phi)),
+    ],
+)
+def check_end_magnitudes(subject: Callable[..., tuple[Any, Any]] = printed_magnitudes) -> str:
+    """At the ends the larger modulus is the printed one less b - a, and at most 1/phi + 3(b - a)/2 + |a + b|/2; outside
+    it is at most |a + b|/2 + (b - a)/2 + 1/phi, which narrow intervals attain. Both chains are at most 3B + sigma_max.
+    """
+    a, b, k, inverse, bound, scale = z3.Reals("a b k inverse B sigma")
+    larger = z3.If(b + k >= k - a, z3.If(b + k >= -b - k, b + k, -b - k), z3.If(k - a >= a - k, k - a, a - k))
+    centre = z3.If(a + b >= 0, a + b, -a - b) / 2
+    follows(a < b, k > 0, goal=larger == (b - a) / 2 + k + centre)  # k = w/(exp(w phi) - 1), the slopes -(b + k), k - a
+    inside = (a < b, a >= -bound, b <= bound, inverse > 0, inverse <= scale)
+    chain = inverse + 3 * (b - a) / 2 + centre
+    follows(*inside, goal=z3.And(chain <= 3 * bound + scale, centre + (b - a) / 2 + inverse <= 3 * bound + scale))
+    u = sympy.symbols("u", positive=True)  # w phi/2: coth u = 1 + 2/(exp(2u) - 1), between 1 and 1 + 1/u
+    assert sympy.simplify((sympy.coth(u) - 1 - 2 / (sympy.exp(2 * u) - 1)).rewrite(sympy.exp)) == 0
+    rng = np.random.default_rng(157)
+    with mpmath.workdps(40):
+        for trial in range(300):
+            width = mpmath.mpf(10) ** (-12 if trial % 3 == 0 else rng.uniform(-3, 2))
+            low = mpmath.mpf(rng.normal(0, 3))
+            high, phi = low + width, mpmath.mpf(10 ** rng.uniform(-2, 2))
+            ends, outside = subject(low, high, phi)
+            found = max(abs(phi_derivative(x, low, high, phi)) for x in (0, 1))
+            assert abs(found - (ends - width)) < 1e-20 * ends, (low, high, phi)
+            assert ends <= (1 / phi + 3 * width / 2 + abs(low + high) / 2) * (1 + mpmath.mpf("1e-30")), (low, high, phi)
+            steep = max(abs(derivatives(phi * t, phi, low, high)[1]) for t in (low - 1, high + 1))
+            assert steep <= outside and (trial % 3 or outside <= steep * (1 + 1e-6)), (low, high, phi)
+    return "at the ends |dU/dphi| is at most the printed one less b - a; the chain's lines hold, to 3B + sigma_max (z3)"
+
+
+def _outside(a: Any, b: Any, phi: Any) -> Any:
+    return printed_magnitudes(a, b, phi)[1]
+
+
+@check(
+    "ours:laplace-supremum",
+    "eq:laplace-bound",
+    code=(eq_laplace_bound, laplace_interval),
+    rejects=[
+        *(scaled(eq_laplace_bound, factor) for factor in (0.99, 1.01)),
+        lambda *known, box=False: eq_laplace_bound(*known),
+        lambda b, low, high, psi, box=False: eq_laplace_bound(b, low, low, psi, box=box),
+        lambda b, low, high, psi, box=False: eq_laplace_bound(b, high, high, psi, box=box),
+    ],
+)
+def check_supremum(subject: Callable[..., float] = eq_laplace_bound) -> str:
+    """No interval of width psi or more in [-B, B], location and scale has a larger loss than the two extreme scales at
+    an end, with theta in the box or in [-B phi, B phi]: drawn points stay below, and one of these two attains it."""
+    rng, cases = np.random.default_rng(163), 0
+    for bound, low, high, psi in (
+        (1.0, 0.1, 0.5, 0.01),
+        (0.05, 0.1, 2.0, 1e-6),
+        (3.0, 1.0, 40.0, 1.0),
+        (2.0, 0.3, 0.3, 4.0),
+    ):
+        for box in (False, True):
+            most = subject(bound, low, high, psi, box=box)
+            width = psi + (2 * bound - psi) * rng.beta(0.2, 1, 2000)
+            left = -bound + (2 * bound - width) * rng.beta(0.3, 0.3, 2000)
+            phi = 1 / (low + (high - low) * rng.beta(0.3, 0.3, 2000))
+            theta = (bound / low if box else bound * phi) * (2 * rng.beta(0.3, 0.3, 2000) - 1)
+            assert float(np.max(laplace_interval(theta, phi, left, left + width)[0])) <= most * (1 + 1e-9) + 1e-9, box
+            worst = [(-bound / low if box else -bound / s, 1 / s) for s in (low, high)]
+            found = max(float(laplace_interval(*place, bound - psi, bound)[0]) for place in worst)
+            assert math.isclose(found, most, rel_tol=1e-9, abs_tol=1e-9), (found, most, "not attained")
+            cases += len(phi)
+    return f"the largest Laplace loss is at an end and an extreme scale: {cases} intervals and priors below, attained"

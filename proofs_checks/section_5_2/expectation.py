@@ -108,18 +108,21 @@ def expectation_factor(m: int, n: int, epsilon: float, loss: float) -> float:
     rejects=[
         lambda m, n, eps, loss: math.log(eps * m * n) + loss,
         lambda m, n, eps, loss: math.log(m * max(1.0, eps * n)) + loss,
+        lambda m, n, eps, loss: 1 + math.log(max(1.0, eps * n)) + loss,
     ],
 )
 def check_expectation(subject: Callable[[int, int, float, float], float] = expectation_factor) -> str:
     """log(eps m n) + E U is negative for small eps n although the gap is not: no constant makes the bound true."""
     rate = 2 * math.pi**2 * math.exp(2 * math.log(2))
+    assert (round(rate / 0.01, -2), round(math.log(0.01 * 2), 1)) == (7900, -3.9), "as the row says"
     for epsilon in (0.01, 0.1, 1.0, 5.0):
         # One record, q = 1/2: rank 0, gap 0 below it and 1 above, prior mass one half each.
         expected = 1 / (1 + math.exp(epsilon / 2))
         assert expected <= rate * subject(1, 1, epsilon, math.log(2)) / epsilon, epsilon
-    for n in (1, 10, 1000):
-        for epsilon in (1e-4, 0.01, 1.0):
-            beta = min(1.0, rate / (epsilon * n))
-            bound = rate / epsilon * (math.log(1 / beta) + 0.5) + beta * n
-            assert bound <= rate * subject(1, n, epsilon, 0.5) / epsilon * (1 + 1e-12), (n, epsilon)
+    for m, n, epsilon in itertools.product((1, 3, 100), (1, 10, 1000, 10**7), (1e-4, 0.01, 1.0)):
+        rate = 2 * math.pi**2 * math.exp(2 * math.sqrt(math.log(2) * math.log(m + 1)))
+        beta = min(1.0, rate / (epsilon * n))
+        assert (beta < 1) == (epsilon * n > rate) and (beta == 1 or math.log(epsilon * m * n) > 0)
+        bound = rate / epsilon * (math.log(m / beta) + 0.5) + beta * n
+        assert bound <= rate * subject(m, n, epsilon, 0.5) / epsilon * (1 + 1e-12), (m, n, epsilon)
     return f"one record, eps = 0.01: expected gap 0.4988, log(eps m n) + U = {math.log(0.01 * 2):.2f} < 0"

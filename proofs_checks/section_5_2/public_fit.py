@@ -85,6 +85,7 @@ def check_units(subject: Callable[..., float] = bounds.thm_pubpri) -> str:
         there = subject(10**6, 100, **_rescaled(_EXAMPLE, factor))
         assert math.isclose(here, there, rel_tol=1e-9), f"unit changed by {factor}: {here:.4g} becomes {there:.4g}"
     paper = [bounds.thm_pubpri(10**6, 100, version="paper", **_rescaled(_EXAMPLE, f)) for f in (1e-3, 1.0, 1e3)]
+    assert [f"{value:.3g}" for value in paper] == ["13.4", "148", "1.33e+08"], "as the row says"
     return f"corrected bound has no unit; printed: {paper[0]:.3g}, {paper[1]:.3g}, {paper[2]:.3g} in km, m, mm"
 
 
@@ -240,6 +241,7 @@ def check_fit(subject: Fit = CORRECTED) -> str:
         assert abs(other - subject.bound(size, n, b, sigma, kappa)) < ball(F(1, 10**30)), "changes with the unit"
     sigma = F(1, 10**9)
     paper = printed_bound(size, n, 10 * sigma, sigma, 5 / sigma)
-    assert ball(F(479, 100)) > paper
-    assert ball(F(1, 10**3)) > (size // n) * PRINTED.step(size // n, 10 * sigma, sigma)
+    moved = (size // n) * PRINTED.step(size // n, 10 * sigma, sigma)
+    assert moved < ball(F(1, 10**4)) and ball(F(48, 10)) - moved > ball(F(479, 100)), "as the rows say"
+    assert round(float(paper), 2) == 0.07
     return f"thm:pubpri as printed, sigma = 10^-9: excess above 4.79, bound {float(paper):.3f} (balls)"

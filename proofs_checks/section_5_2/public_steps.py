@@ -180,4 +180,5 @@ def check_range_of_uniform(subject: Callable[[float, float], bool] = lambda righ
         rank = pq.rank(q, 5)
         narrow, wide = (pq.log_psi(data, q, pq.Uniform(0, top)) for top in (high, 1e4))
         assert (narrow > wide) == subject(data[rank], high), (q, high)
+    assert narrow == -math.inf and math.isclose(wide, math.log(0.02)), "as the row says of the last"
     return "a q-dependent range helps the uniform prior iff it still holds the optimal interval"

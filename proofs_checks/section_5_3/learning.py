@@ -49,7 +49,7 @@ def check_sequential_privacy(subject: Callable[[Any, Any], Any] = both_runs) -> 
             assert exact <= delta, (epsilon, mpmath.nstr(exact, 4))
         far = exact_delta(mpmath.mpf(50), printed_runs(mpmath.mpf(50), delta) / mpmath.sqrt(2))
         half = exact_delta(mpmath.mpf(1), printed_runs(mpmath.mpf(1), delta) / 2 / mpmath.sqrt(2))
-        assert min(far, half) > delta
+        assert min(far, half) > delta and mpmath.nstr(half, 1) == "7.0e-6", "as the row says"
     return (
         f"thm:sequential at delta' = 1e-6: exact delta {mpmath.nstr(far, 3)} at eps' = 50 with the printed sigma; "
         f"{mpmath.nstr(half, 3)} at eps' = 1 if its noise is that of the printed regret, one Lipschitz constant"
@@ -207,6 +207,17 @@ def two_runs(steps: int, m: int, d: int, box: dict[str, float], budget: tuple[fl
     return sum(bounds.thm_dpftrl(steps, **known) for known in run_arguments(steps, m, d, box, budget, beta))
 
 
+def stated_regret(steps: int, m: int, d: int, box: dict[str, float], budget: tuple[float, float], beta: float) -> float:
+    """As the row has it, sigma that of ours:dpftrl-noise at half of the budget, with the root of all nodes."""
+    low, high, reach = box["scale_min"], box["scale_max"], box["weight_bound"] * box["feature_bound"] * d
+    half, odds, nodes = budget[0] / 2, math.log(2 / budget[1]), steps.bit_length()
+    noise = math.sqrt(nodes / 2) * (math.sqrt(odds + half) + math.sqrt(odds)) / half
+    spread, levels = math.sqrt(2 * math.log(2 * steps / beta)), math.sqrt(math.floor(math.log2(steps)))
+    first, second = (1 + 2 * (math.sqrt(p) + spread) * noise * levels for p in (m * d, m))
+    scales = (1 / low - 1 / high) * (box["data_bound"] + high) * math.sqrt(second) / 2
+    return math.sqrt(2 * m * steps) * (reach * math.sqrt(first) / low + scales)
+
+
 def _whole_beta(steps: int, m: int, d: int, box: Any, budget: Any, beta: float) -> float:
     return two_runs(steps, m, d, box, budget, 2 * beta)
 
@@ -269,7 +280,7 @@ def check_sequence_failure(subject: Callable[..., float] = bounds.thm_sequential
     }
     known |= {"scale_min": 1.0, "scale_max": 1.0, "epsilon": 8.0, "delta": 1e-3, "beta": 0.1}
     steps = next((10**k for k in range(1, 13) if (10**k - 1) * (2 - 0.01) > subject(10**k, **known)), None)
-    assert steps, "no length has a regret above the bound"
+    assert steps == 100, "no length has a regret above the bound, or not the row's"
     step, noise = bounds.sequential_step_sizes(steps, **known).location, bounds.dpftrl_noise(steps, 4.0, 5e-4)
     turn = (steps + 1 / step) / (2 * noise)  # in standard deviations: gradients of at most 1, sensitivity 2
     with mpmath.workdps(30):
@@ -298,4 +309,5 @@ def check_sum_of_runs(subject: Callable[..., float] = two_runs) -> str:
         whole = bounds.thm_sequential(steps, quantiles=m, features=d, epsilon=epsilon, delta=1e-6, beta=0.1, **box)
         parts = subject(steps, m, d, box, (epsilon, 1e-6), 0.1)
         assert math.isclose(whole, parts, rel_tol=1e-9), (steps, m, d, whole, parts)
+        assert math.isclose(whole, stated_regret(steps, m, d, box, (epsilon, 1e-6), 0.1), rel_tol=1e-9), "the row"
     return "thm:sequential: two runs of thm:dpftrl at half of the budget and of the failure probability each"

@@ -208,6 +208,8 @@ def check_dropped_one(subject: Callable[[int, int, float], float] = simplified) 
         for beta in (0.5, 0.999, 0.9999999):
             assert first_step_regret(d, 1.0, 1.0, 1.0) <= subject(1, d, beta), (d, beta)
     shown = 4 * 3 * math.sqrt(math.sqrt(2 * math.log(1 / 0.9999999) * math.log(2e6)))
+    row = round(shown, 2), round(first_step_regret(1, 1.0, 1.0, 1.0), 2)
+    assert row == (0.5, 0.99), "as the row says"
     return f"'for small eps' the 1 is dropped: T=1, d=1, beta'=0.9999999 has regret 0.99 > {shown:.2f}"
 
 
@@ -262,6 +264,7 @@ def check_last_line(subject: Callable[[float, float, float], float] = last_line)
     for b, f, scale in ((1.0, 1.0, 1.0), (1e-3, 10.0, 5.0), (3.0, 0.1, 0.0)):
         before = 2 * math.sqrt(2) * b * f + 2 * math.sqrt(2) * (b + scale)
         assert math.isclose(before, subject(b, f, scale), rel_tol=1e-12), (b, f, scale)  # d = 1 and Y_1 = Y_2: equal
+    assert round(last_line(1.0, 1.0, 1.0), 2) == 8.49 and 2 * (1 * (1 + 1) + 1) == 6, "as the row says"
     return "the last step of the regret loses a factor sqrt(2) (B = F = sigma_max = m = d = 1: 8.49 > 6)"
 
 
@@ -275,7 +278,7 @@ def check_budgets(subject: tuple[Fraction, Fraction] = (F(1, 2), F(1, 2))) -> st
         assert exact_delta(mpf_of(epsilon), 1 / mpmath.sqrt(one + two)) <= 1e-6, "both runs together, on the curve"
     # The printed 4 + (8/eps') X is 2^2 (1 + (2/eps') X); the step sizes need 1/(1 + X/eps_1'), not eps_1'/(1 + X).
     x = F(10)
-    assert 1 / (1 + x / F(1, 10)) != F(1, 10) / (1 + x)
+    assert (1 / (1 + x / F(1, 10)), F(1, 10) / (1 + x)) == (F(1, 101), F(1, 110))
     return "budgets add up, halved once; the printed step sizes put eps' over 1 + X where 1/(1 + X/eps') is meant"
 
 
@@ -315,6 +318,7 @@ def check_sequential_step(subject: Callable[..., arb] = corrected_step) -> str:
         assert regret < subject(*case), case
     regret = one_step_regret(6000 * F(100) * 100, F(1, 100))
     assert regret > printed_step(*cases[0])
+    assert [f"{float(v):.2e}" for v in (regret, printed_step(*cases[0]))] == ["6.00e+07", "5.57e+07"], "as the row says"
     assert one_step_regret(F(1), F(1, 100)) > simplified_step(*cases[2])
     return f"T = 1, d = 6000: regret {float(regret):.4g}, printed bound {float(printed_step(*cases[0])):.4g} (balls)"
 

@@ -106,6 +106,34 @@ def _twice_the_noise(counts: Any, mean: Any, rate: float) -> tuple[Any, Any, Any
     return score, 1.0 / (mean + 2.0 / rate**2), nats
 
 
+def density_of_count(rest: Any, mean: Any, rate: Any) -> Any:
+    """As the row has it, of a count that lies beyond its mean by `rest`."""
+    spread = mpmath.sqrt(mean)
+    above, below = (mpmath.exp(-s * rate * rest) * mpmath.ncdf(s * rest / spread - rate * spread) for s in (1, -1))
+    return rate / 2 * mpmath.exp(rate**2 * mean / 2) * (above + below)
+
+
+@check(
+    "ours:count-likelihood",
+    rejects=[
+        lambda rest, mean, rate: density_of_count(rest, mean, rate) / mpmath.exp(rate**2 * mean / 2),
+        lambda rest, mean, rate: 2 * density_of_count(rest, mean, rate),
+        lambda rest, mean, rate: density_of_count(rest, 1.01 * mean, rate),
+        lambda rest, mean, rate: density_of_count(rest, mean, 0.99 * rate),
+    ],
+)
+def check_density_of_counts(subject: Callable[[Any, Any, Any], Any] = density_of_count) -> str:
+    """The row's formula is the convolution, and with the slope of its logarithm in the place, at a fixed variance,
+    lambda (1 + s) are the records to expect: integrals with thirty digits."""
+    with mpmath.workdps(30):
+        for rate, mean, off in ((0.5, 12.0, -3.0), (3.0, 0.5, 40.0), (0.05, 300.0, -60.0), (1.0, 5.0, 1.0)):
+            whole, first = (integral(mean + off, mpmath.mpf(mean), mpmath.mpf(rate), power) for power in (0, 1))
+            assert abs(subject(mpmath.mpf(off), mean, mpmath.mpf(rate)) / whole - 1) < 1e-12, (rate, mean, off)
+            slope = -mpmath.diff(lambda x, m=mean, r=rate: mpmath.log(subject(x, m, mpmath.mpf(r))), mpmath.mpf(off))
+            assert abs(mean * (1 + slope) - first / whole) < 1e-8 * max(1.0, mean), (rate, mean, off)
+    return "density of a noisy count and Tweedie's formula as they are written, at four points"
+
+
 def _half_the_noise(counts: Any, mean: Any, rate: float) -> tuple[Any, Any, Any]:
     score, _, nats = count_likelihood(counts, mean, rate)
     return score, 1.0 / (mean + 1.0 / rate**2), nats
