@@ -306,7 +306,9 @@ def _linear(ordered: Array, by_bits: bool) -> Buckets | None:
 def _split(buckets: Buckets, sample: Array) -> Buckets:
     """The same with buckets that hold much of a sample split between its first and last number in each."""
     counts = buckets.counts([sample])
-    crowded = np.flatnonzero(counts >= CROWDED)
+    expected = np.zeros(len(counts), dtype=np.int64)
+    expected[[0, -1]] = TRIMMED  # both take longer to split, in each pass over all records, than to sort
+    crowded = np.flatnonzero(counts - expected >= CROWDED)
     ends = np.cumsum(counts)
     low, high = sample[ends[crowded] - counts[crowded]], sample[ends[crowded] - 1]
     with np.errstate(all="ignore"):
