@@ -114,7 +114,7 @@ class AuditReport:
         if math.isfinite(self.ratio):
             ratios.axvline(self.ratio, color="0.2", linestyle=":", label=f"largest: {self.ratio:.4f}")
         ratios.set(yscale="symlog", xlabel="|loss| / epsilon", ylabel="evaluated pairs")
-        ratios.legend()
+        ratios.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=2)  # above: no place inside is free of bars
         rows = (("x", self.x, "C0", "|"), ("neighbour", self.neighbour, "C1", "|"), ("output", self.values, "C3", "^"))
         for height, (_, places, color, marker) in zip((2, 1, 0), rows, strict=True):
             # by rank: worst cases have places at very different distances
