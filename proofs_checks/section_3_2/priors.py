@@ -192,6 +192,7 @@ def check_uniform_wrong_interval(subject: Callable[[int, float], float] = lambda
         # all records in (1, 1 + excess), prior on (0, 1): every output lies below all records
         law = mechanism(Restricted(Grid(n), -math.inf, math.inf), HALF, {HALF: Fraction(1)}, HALF)
         assert all(float(gap(Grid(n), HALF, o)) == subject(n, excess) for o in law)
+        assert all(gap(Grid(n), F(q, 7), o) == q * n // 7 for o in law for q in range(1, 7)), "floor(q n)"
         for q in (Fraction(1, 10), Fraction(9, 10)):  # all data below (0, 1), every output above all records
             other = mechanism(Restricted(Grid(n), -math.inf, math.inf), q, {n + HALF: Fraction(1)}, HALF)
             assert all(gap(Grid(n), q, o) == n - math.floor(q * n) for o in other)
@@ -201,20 +202,44 @@ def check_uniform_wrong_interval(subject: Callable[[int, float], float] = lambda
     )
 
 
-@check("text:tails", rejects=[lambda r: r**2, lambda r: sympy.log(1 + r**2)])
-def check_tail_rates(subject: Callable[[sympy.Expr], sympy.Expr] = lambda r: r) -> str:
-    """-log of a cell's mass at distance R: linear for Laplace, logarithmic for Cauchy; quadratic for the normal."""
-    r = sympy.symbols("R", positive=True)
-    laplace = -sympy.log((sympy.exp(-r) - sympy.exp(-r - 1)) / 2)
-    assert sympy.limit(sympy.expand_log(sympy.simplify(laplace), force=True) / subject(r), r, sympy.oo) == 1
-    cauchy = -sympy.log(1 / (sympy.pi * (1 + (r + 1) ** 2)))
-    assert sympy.limit(cauchy / sympy.log(1 + r**2), r, sympy.oo) == 1
-    normal = r**2 / 2
-    assert sympy.limit(normal / r, r, sympy.oo) == sympy.oo
-    return (
-        "the bound grows like R for a Laplace prior, like log(1 + R^2) for Cauchy, like R^2 for the normal "
-        "(sympy limits)"
-    )
+RATES: dict[str, Callable[[arb], arb]] = {  # what -log of the mass of (R, R + 1] grows like
+    "Laplace": lambda r: r,
+    "Cauchy": lambda r: (1 + r**2).log(),
+    "Normal": lambda r: r**2 / 2,
+}
+
+
+def log_tail(family: str, r: arb) -> arb:
+    """-log of the mass of (R, R + 1] under the standard member of a family."""
+    root = arb(2).sqrt()
+    masses = {
+        "Laplace": lambda: ((-r).exp() - (-r - 1).exp()) / 2,
+        "Cauchy": lambda: (1 / (1 + r * (r + 1))).atan() / arb.pi(),
+        "Normal": lambda: ((r / root).erfc() - ((r + 1) / root).erfc()) / 2,
+    }
+    return -masses[family]().log()
+
+
+@check(
+    "text:tails",
+    rejects=[
+        {**RATES, "Normal": lambda r: r},
+        {**RATES, "Cauchy": lambda r: r.sqrt()},
+        *(
+            {**RATES, name: lambda r, name=name, by=by: arb(by) * RATES[name](r)}
+            for name in RATES
+            for by in ("0.99", "1.01")
+        ),
+    ],
+)
+def check_tail_rates(subject: dict[str, Callable[[arb], arb]] = RATES) -> str:
+    """-log of a cell's mass at distance R: like R for Laplace, like log(1 + R^2) for Cauchy, and above R^2/2 for the
+    normal, whose density falls from exp(-R^2/2)/sqrt(2 pi): no multiple of R bounds it. Masses in balls."""
+    for family, far in (("Laplace", arb(10) ** 6), ("Cauchy", arb(10) ** 400), ("Normal", arb(10) ** 4)):
+        ratio = log_tail(family, far) / subject[family](far)
+        assert abs(ratio - 1) < arb("0.005"), (family, ratio)
+    assert all(log_tail("Normal", arb(r) / 4) > (arb(r) / 4) ** 2 / 2 for r in range(400))
+    return "the bound grows like R for a Laplace prior, log(1 + R^2) for Cauchy, R^2/2 for the normal (balls)"
 
 
 def inner_separation(x: list[Fraction], rank: int) -> Fraction:

@@ -20,7 +20,13 @@ F = Fraction
 HALF = Fraction(1, 2)
 
 
-@check("text:not-robust", "thm:impossibility", "thm:impossibility/item-two-equality", rejects=[(3.0, 1.0), (1.0, 3.0)])
+@check(
+    "text:not-robust",
+    "text:tails",
+    "thm:impossibility",
+    "thm:impossibility/item-two-equality",
+    rejects=[(3.0, 1.0), (1.0, 3.0)],
+)
 def check_centred_lower_bound(subject: tuple[float, float] = (1.0, 1.0)) -> str:
     """Item 2 with >= in place of =: U >= (c/2) R + log(1/(C psi)) at the printed data set, f <= C exp(-c|x|)."""
     slope_factor, offset_factor = subject

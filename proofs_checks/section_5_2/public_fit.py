@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -245,3 +246,34 @@ def check_fit(subject: Fit = CORRECTED) -> str:
     assert moved < ball(F(1, 10**4)) and ball(F(48, 10)) - moved > ball(F(479, 100)), "as the rows say"
     assert round(float(paper), 2) == 0.07
     return f"thm:pubpri as printed, sigma = 10^-9: excess above 4.79, bound {float(paper):.3f} (balls)"
+
+
+def rate_of(tv: float, m: int, n: int, size: int) -> float:
+    """TV_q + sqrt(m n/N), and the logarithm that the tilde hides, for the units of `check_rate`."""
+    return math.log(1000 * n * m * size) * (tv + math.sqrt(m * n / size))
+
+
+@check(
+    "thm:pubpri/rate",
+    code=bounds.thm_pubpri,
+    rejects=[
+        lambda size, n, *, quantiles, **named: n**0.1 * bounds.thm_pubpri(size, n, quantiles=quantiles, **named),
+        lambda size, n, *, quantiles, **named: (
+            quantiles**0.55 * bounds.thm_pubpri(size, n, quantiles=quantiles, **named)
+        ),
+        lambda size, n, **named: (size / n) ** 0.05 * bounds.thm_pubpri(size, n, **named),
+        lambda *a, total_variation, **named: bounds.thm_pubpri(*a, total_variation=total_variation**0.9, **named),
+    ],
+)
+def check_rate(subject: Callable[..., float] = bounds.thm_pubpri) -> str:
+    """The bound is at most four times log(1000 mnN) (TV_q + sqrt(mn/N)) for m to 10^6, n to 10^9 and N to 10^40 at
+    once, with B = sigma_max = kappa = 1, sigma_min = 1/2."""
+    box: dict[str, Any] = {"data_bound": 1.0, "scale_min": 0.5, "scale_max": 1.0, "density_bound": 1.0, "beta": 0.05}
+    shares = []
+    for m, n, blocks, tv in itertools.product(
+        (1, 10**3, 10**6), (2, 10**4, 10**9), (1, 10**6, 10**40), (0.0, 1e-9, 0.1, 1.0)
+    ):
+        found = subject(n * blocks, n, quantiles=m, total_variation=tv, **box)
+        shares.append(found / rate_of(tv, m, n, n * blocks))
+    assert 3.5 < max(shares) <= 4, max(shares)
+    return f"thm:pubpri: at most {max(shares):.2f} log(1000 mnN) (TV_q + sqrt(mn/N)) for {len(shares)} sizes"
