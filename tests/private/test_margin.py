@@ -13,6 +13,7 @@ import pytest
 from scipy import stats
 
 import pq
+from pq.core.grid import LATTICE_END
 from pq.core.request import Request
 from pq.core.scores import Target
 from pq.private import prepare as prepared
@@ -134,6 +135,15 @@ def test_losses_of_many_records_have_all_their_digits() -> None:
         assert max(map(abs, losses)) <= 1.0 + ROUNDING
         if levels == [0.9]:  # the margins of 0 and 1 fall by 0.9, that of 2, the best one, rises by 0.1
             assert np.allclose(losses, [5 / 9, 5 / 9, 0.0], rtol=0.0, atol=1e-9)
+
+
+def test_the_outermost_multiples_have_all_mass_beyond_them() -> None:
+    """Whether a record is there or not; under a prior of all scales that is much of the law."""
+    known = ON_GRID | {"priors": pq.LogUniform(), "epsilon": 0.01}
+    mass = float(pq.LogUniform().log_mass(LATTICE_END - 0.5, math.inf))
+    for x, end in itertools.product(([0.0] * 4, [0.0] * 4 + [-1e300]), (-LATTICE_END, LATTICE_END)):
+        assert abs(pq.log_density(x, [end], [0.1], **known) - mass) < 0.1
+        assert abs(pq.privacy_loss(x, [*x, end], [end], [0.1], **known)) <= 0.01 + ROUNDING
 
 
 def test_cost() -> None:

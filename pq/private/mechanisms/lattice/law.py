@@ -325,7 +325,7 @@ class MarginLaw:
         split = -math.log(max(len(self.shares), 1)) if math.isnan(weighed.share[k]) else 0.0
         if runs.first[run] == runs.last[run]:
             return split
-        edges = from_units(np.array([o - 0.5, o + 0.5]), self.column.step)
+        edges = self.column.edges_of(o, o)  # the outermost multiples have all that lies beyond them
         lower, upper = max(edges[0], runs.edges[run]), min(edges[1], runs.edges[run + 1])
         part = self.prior.log_mass(lower, upper) - self.prior.log_mass(runs.edges[run], runs.edges[run + 1])
         return split + float(part)
