@@ -78,8 +78,8 @@ class MemoryStorage(Storage, Transaction):
         with _LOCK:
             if self._open:  # by this thread: a handler of signals, which would come between a look and what it is for
                 raise LedgerError("ledger is in the middle of another entry of this thread")
-            self._open = True
             try:
+                self._open = True  # within: an interrupt on the way in leaves it closed
                 yield self
             finally:
                 self._open = False
