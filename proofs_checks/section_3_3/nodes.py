@@ -87,7 +87,8 @@ def check_lem_empirical(subject: Callable[..., Fraction] = lem_error) -> str:
 
 def _to_edges(prior: Prior, low: Position, high: Position, own: Fraction) -> Prior:
     """A share of the mass on either side goes to the edge of that side, and the rest to the other."""
-    below, above = (sum((m for o, m in prior.items() if side(o)), F(0)) for side in (low.__ge__, high.__le__))
+    below = sum((m for o, m in prior.items() if o <= low), F(0))
+    above = sum((m for o, m in prior.items() if o >= high), F(0))
     inner = {o: m for o, m in prior.items() if low < o < high}
     return inner | {low: own * below + (1 - own) * above, high: own * above + (1 - own) * below}
 
