@@ -144,14 +144,15 @@ VARIANTS = {
     "level": "the sharp calibration on one level, without a tree: each quantile is looked for among all records",
 }
 
-OURS = "Where our experiments differ from the paper's"
+SHIFT = "14_public_private_shift", "Where our experiments differ from the paper's"
+DAYS = "08b_sequential_epsilon", "Where our runs differ from the paper's"
 DIFFERENCES = {  # the page and the heading under which it is listed
     "mplots": ("03_many_quantiles", "The paper's first figure"),
-    "pubpri-logepsplots": ("14_public_private_shift", OURS),
-    "mixplots": ("14_public_private_shift", OURS),
-    "timeplots": ("08b_sequential_epsilon", "Where our runs differ from the paper's"),
-    "online-logepsplots": ("08b_sequential_epsilon", "Where our runs differ from the paper's"),
-    "worldnews-logepsplots": ("08b_sequential_epsilon", "Where our runs differ from the paper's"),
+    "pubpri-logepsplots": SHIFT,
+    "mixplots": SHIFT,
+    "timeplots": DAYS,
+    "online-logepsplots": DAYS,
+    "worldnews-logepsplots": DAYS,
 }
 
 

@@ -11,19 +11,11 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from test_groups_engines import engines_stopped, spark  # noqa: F401
 
 import pq
 from pq.private.columns.grouping import GroupedColumn, open_table
 from pq.private.columns.tables import opened
-from tests.private.test_groups_engines import spark
-
-
-@pytest.fixture(autouse=True, scope="module")
-def _stopped() -> Iterator[None]:
-    yield
-    if spark.cache_info().currsize:
-        spark().stop()
-        spark.cache_clear()
 
 
 def in_spark() -> Any:

@@ -15,16 +15,15 @@ from decimal import Decimal
 from itertools import cycle, islice
 from typing import Any
 
-import dask
 import duckdb
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
+from test_groups_engines import ENGINES, engines_stopped, spark  # noqa: F401
 
 import pq
 from pq.private.columns.grouping import GroupedColumn, open_table
-from tests.private.test_groups_engines import ENGINES, spark
 
 LARGEST, LEAST = 1.7976931348623157e308, 5e-324
 WORD = 2**64
@@ -177,15 +176,6 @@ def cases(engine: str) -> Iterator[tuple[str, str, str]]:
     """Kinds of values, keys and persons, each that the engine has at least once; a few of them in slow Spark."""
     lists = [[kind for kind in kinds if kind not in NOT_IN.get(engine, ())] for kinds in (VALUES, KEYS, PERSONS)]
     return islice(zip(*map(cycle, lists), strict=False), 0, max(map(len, lists)), 4 if engine == "spark" else 1)
-
-
-@pytest.fixture(autouse=True, scope="module")
-def _stopped() -> Iterator[None]:
-    with dask.config.set(scheduler="synchronous"):
-        yield
-    if spark.cache_info().currsize:
-        spark().stop()
-        spark.cache_clear()
 
 
 @pytest.mark.parametrize("engine", ENGINES)

@@ -88,7 +88,8 @@ def spark() -> Any:
 
 
 @pytest.fixture(autouse=True, scope="module")
-def _stopped() -> Iterator[None]:
+def engines_stopped() -> Iterator[None]:
+    """Dask runs in this thread; a Spark that was started ends with the module. For all who try engines."""
     with dask.config.set(scheduler="synchronous"):
         yield
     if spark.cache_info().currsize:

@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pq.core.grid import LATTICE_END, from_units, to_units
-from pq.private.columns.door import LARGEST, Array
+from pq.private.columns.door import LARGEST, Array, first_of_equals
 
 MOST_PARTS = 2**62  # of records in a column: sums stay integers; more records than that are not counted
 
@@ -151,10 +151,7 @@ def rounded_records(values: Array, step: Fraction, before: Ranks | None) -> tupl
     """Sorted values rounded to a step: the distinct multiples (d,), and the records before each, and all (d + 1,)."""
     with np.errstate(all="ignore"):  # whoever asks: records without bounds tell nobody by a warning
         units = np.minimum(np.maximum(np.rint(to_units(values, step)), -LATTICE_END), LATTICE_END)
-    is_first = np.empty(len(units), dtype=bool)
-    is_first[:1] = True
-    np.not_equal(units[1:], units[:-1], out=is_first[1:])
-    starts = is_first.nonzero()[0]
+    starts = first_of_equals(units).nonzero()[0]
     firsts = np.empty(len(starts) + 1, dtype=np.int64)
     firsts[:-1], firsts[-1] = starts, len(units)
     return units[starts], firsts if before is None else before[firsts]

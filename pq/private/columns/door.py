@@ -123,13 +123,19 @@ def _in_order(values: npt.NDArray[Any]) -> bool:
     return bool((values[1:] >= values[:-1]).all()) and not np.isnan(values[:1]).any()  # NaN compares false
 
 
+def first_of_equals(ordered: Array) -> npt.NDArray[np.bool_]:
+    """Which of some sorted numbers differ from the one before, the first of all among them."""
+    is_first = np.empty(len(ordered), dtype=bool)
+    is_first[:1] = True
+    np.not_equal(ordered[1:], ordered[:-1], out=is_first[1:])
+    return is_first
+
+
 def with_ties_counted(known: Array) -> Ordered:
     """Sorted records, of which each distinct one stands for all its like where so many are that this pays."""
     if len(known) < MANY:
         return known, None
-    is_first = np.empty(len(known), dtype=bool)
-    is_first[0] = True
-    np.not_equal(known[1:], known[:-1], out=is_first[1:])
+    is_first = first_of_equals(known)
     if np.count_nonzero(is_first) > DISTINCT_SHARE * len(known):
         return known, None
     starts = np.flatnonzero(is_first)
@@ -140,12 +146,10 @@ def with_missing(known: Array, before: IntArray | None, missing: int, on_nan: st
     """Sorted records with those that are missing put where `on_nan` says."""
     if missing == 0 or on_nan == "drop":
         return known, before
-    below, above = (missing, 0) if on_nan == "lowest" else (0, missing)
+    place, end = (0, -LARGEST) if on_nan == "lowest" else (len(known), LARGEST)
     if before is None:
-        return np.concatenate([np.full(below, -LARGEST), known, np.full(above, LARGEST)]), None
-    one, other = [-LARGEST] * (below > 0), [LARGEST] * (above > 0)
-    counts = np.concatenate([[0], [below] * len(one), np.diff(before), [above] * len(other)]).astype(np.int64)
-    return np.concatenate([one, known, other]), np.cumsum(counts)
+        return np.insert(known, place, np.full(missing, end)), None
+    return np.insert(known, place, end), np.append(0, np.cumsum(np.insert(np.diff(before), place, missing)))
 
 
 class UnreadColumn:
