@@ -8,12 +8,16 @@ the records themselves, no fewer. So a largest number of records is a promise of
 from __future__ import annotations
 
 import itertools
+from fractions import Fraction
+from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 
 import pq
 from pq.private.columns.counts import MOST
+from pq.private.mechanisms.joint.chain import Records
 from pq.private.mechanisms.joint.law import MOST_ON_GRID
 
 TIPPED = pq.PiecewiseConstant([0, 1, 2, 3, 4], [1e-6, 1, 1e-6, 1e-6])
@@ -59,6 +63,26 @@ def test_a_joint_release_keeps_to_epsilon_up_to_its_most(grid: float | None) -> 
         assert 0.5 < largest_joint_loss(total, grid) <= 1.0 + 1e-3
 
 
-def test_parts_of_records_on_a_grid_end_before_records_do() -> None:
+def largest_part_off(total: int, places: int) -> Fraction:
+    """By how much the weight of records before a sub-place differs from fractions."""
+    values, largest = np.array([1.0, 2.0, 3.0]), Fraction(0)
+    plan: Any = SimpleNamespace(step=Fraction(1), places=places)
+    for more in (0, 1):
+        before = [0, total // 4 + 1, total // 4 + 2 + more, total + more]
+        exact = [
+            low + Fraction((high - low) * sub, places)
+            for low, high in itertools.pairwise(before)
+            for sub in range(places)
+        ]
+        weights = Records.of(plan, values, np.array(before)).ranks
+        assert weights is not None
+        largest = max([largest, *(abs(Fraction(weight) - true) for weight, true in zip(weights, exact, strict=False))])
+    return largest
+
+
+@pytest.mark.parametrize("places", [64, 1000])
+def test_parts_of_records_on_a_grid_end_before_records_do(places: int) -> None:
     assert MOST_ON_GRID == 2**40
-    assert largest_joint_loss(2**52, 1) > 1.01
+    assert largest_part_off(MOST_ON_GRID, places) < Fraction(1, 1000)
+    assert largest_part_off(2**52, places) > Fraction(1, 4)
+    assert 1 < largest_part_off(2**53, places) < 2
