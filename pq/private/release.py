@@ -142,12 +142,17 @@ def fulfil(maker: Mechanism, column: Readable, source: Source) -> Release:
 def _of_parts(maker: Mechanism, records: Pieces, near: tuple[Array, float], tape: Tape) -> Outcome | None:
     """What would be drawn from a column that nobody has sorted, from ever more of what lies around the quantiles; None
     where that does not do, or what is drawn needs all records."""
-    for part in parts_of(records, *near):
+    parts = parts_of(records, *near)
+    part = next(parts, None)
+    while part is not None:
         try:
             return maker.draw(part, tape.rewind())
         except Unknown as unknown:
-            if unknown.everything:
-                return None
+            wanted = None if unknown.everything else unknown.wanted
+        try:
+            part = None if wanted is None else parts.send(wanted)
+        except StopIteration:
+            part = None
     return None
 
 

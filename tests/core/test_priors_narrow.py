@@ -140,17 +140,39 @@ def test_releases_by_either_engine_keep_to_it(prior: Prior, mechanism: str) -> N
         assert abs(one.get(o, 0.0) - other.get(o, 0.0)) < 0.17, o
 
 
-def test_machine_code_leaves_single_floats_to_the_formulas() -> None:
+def machine_point(prior: Prior, lower: float, upper: float, u: float) -> float:
     from pq.private.fast import laws
 
-    for prior, fine in ((pq.Laplace(HUGE, 0.4), False), (pq.Laplace(HUGE, 1e8), True), (pq.Uniform(1, 2), True)):
-        table = encode([prior])
-        assert table is not None
-        found = laws.point(table[0][0, 0], -math.inf, math.inf, 0.3)
-        assert math.isnan(found) != fine
-    tables = encode([pq.Uniform(1, 2)])
+    tables = encode([prior])
     assert tables is not None
-    assert math.isnan(laws.point(tables[0][0, 0], 1.5, 1.5 + 1e-12, 0.5))  # a narrow cell of a wide prior
+    return float(laws.point(tables[0][0, 0, : tables[1].item()], lower, upper, u))
+
+
+@pytest.mark.parametrize("prior", [*NARROW, *(pq.Uniform(1, 2), pq.Cauchy(0, 1), pq.Normal(1, 1))], ids=str)
+def test_machine_code_finds_the_float_that_the_formulas_find(prior: Prior) -> None:
+    """In all intervals between nine floats of the bulk, or in narrow cells of a wide prior."""
+    if encode([prior]) is None:
+        assert prior == NARROW[5]  # of a scale that is no number's
+        return
+    ends, found = [-math.inf, *around(prior), math.inf], 0
+    for i, lower in enumerate(ends):
+        for upper in ends[i + 1 :]:
+            if prior.log_mass(lower, upper) < -20.0 and prior in NARROW:
+                continue
+            for u in UNIFORMS[::97].tolist():
+                point = machine_point(prior, lower, upper, u)
+                expected = prior.quantile_between(lower, upper, u)
+                found += not math.isnan(point)
+                fine = 0.0 if expected in ends and prior in NARROW else abs(expected) * 1e-13
+                assert math.isnan(point) or abs(point - expected) <= fine, (lower, upper, u)
+    assert found > 200
+
+
+def test_machine_code_goes_up_to_a_float_and_not_to_the_nearest() -> None:
+    prior = NARROW[4]
+    points = [machine_point(prior, HUGE, HUGE + 6.0, u) for u in UNIFORMS.tolist()]
+    assert points == [HUGE + 2.0 * math.ceil(3.0 * u) for u in UNIFORMS.tolist()]
+    assert points != [HUGE + 2.0 * round(3.0 * u) for u in UNIFORMS.tolist()]
 
 
 def test_the_readme_says_from_which_share_on() -> None:

@@ -128,6 +128,27 @@ def test_same_uniforms_same_outputs(seed: int) -> None:
     assert left < 0.25 * lanes
 
 
+def beyond_the_formulas(rng: np.random.Generator, n: int) -> np.ndarray[Any, Any]:
+    """Numbers of which some are so large that the compiled formulas overflow, as those that stand for infinite ones."""
+    ends = np.array([-np.finfo(float).max, -1e200, 1e70, 1e300, np.finfo(float).max])
+    return np.sort(np.where(rng.random(n) < rng.choice([0.01, 0.2, 0.6]), rng.choice(ends, n), rng.normal(size=n)))
+
+
+def test_what_is_beyond_the_compiled_formulas_is_left_and_nothing_else() -> None:
+    """Nodes that weigh no number beyond have their outputs by machine code, and the same ones."""
+    rng, given, outputs = np.random.default_rng(2), 0, 0
+    for number in range(120):
+        x = beyond_the_formulas(rng, int(rng.choice([3, 100, 3000])))
+        prior = [pq.Cauchy(0, 10), pq.Laplace(0, 1), pq.Normal(5, 2), pq.Uniform(-9, 9), pq.Cauchy(0, 1e50)][number % 5]
+        asked = tree(even_quantiles(9), prior, epsilon=float(rng.choice([0.1, 1.0, 10.0])))
+        column, uniforms = (Points(x), counted(x))[number % 2], rng.integers(1, 2**53, (4, 9, 2)) * 2.0**-53
+        found, _, expected = both(asked, column, uniforms)
+        known = ~np.isnan(found)
+        assert np.all(np.abs(found - expected)[known] <= 1e-9 * (1.0 + np.abs(expected[known]))), (number, x)
+        given, outputs = given + int(known.sum()), outputs + known.size
+    assert 0.2 * outputs < given < 0.95 * outputs
+
+
 def test_outputs_lie_in_the_cell_that_the_law_gives() -> None:
     """On a column with distinct records the ranks of the outputs agree exactly, not only the values nearly."""
     rng = np.random.default_rng(1)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import os
 from collections.abc import Callable
@@ -17,6 +18,7 @@ import pytest
 import pq
 from pq.private import release as releases
 from pq.private.columns import door, selection
+from pq.private.columns.door import UnreadColumn
 from pq.private.columns.part import PartOfColumn, Unknown
 from pq.private.columns.selection import Pieces, parts_of
 
@@ -84,9 +86,12 @@ def looked_up(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     sizes: list[int] = []
 
     def spied(*arguments: Any) -> Any:
-        for part in parts_of(*arguments):
-            sizes.append(len(part.values))
-            yield part
+        parts, wanted = parts_of(*arguments), None
+        with contextlib.suppress(StopIteration):
+            while True:
+                part = parts.send(wanted)
+                sizes.append(len(part.values))
+                wanted = yield part
 
     monkeypatch.setattr(releases, "parts_of", spied)
     return sizes
@@ -142,6 +147,22 @@ def test_large_columns_are_released_from_a_part(name: str, looked_up: list[int])
     options = {"priors": pq.Cauchy(0, 10), "epsilon": 10, "rng": 1, **MECHANISMS[name]}
     assert same(x, pq.SortedColumn(x), [0.1, 0.5, 0.7], **options)
     assert len(looked_up) >= 1 and max(looked_up) < len(x) * selection.COLLECTED + 3
+
+
+@pytest.mark.parametrize("name", ["clustered", "two far modes", "mostly one value", "infinite", "ages", "cauchy"])
+def test_hard_columns_are_released_from_a_few_parts_and_not_sorted(
+    name: str, looked_up: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a node below another needs is asked for by its ranks, and that of all nodes of a level at once."""
+    x = COLUMNS[name](np.random.default_rng(4), 300_000)
+    column, levels = pq.SortedColumn(x), [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9]
+    options: dict[str, Any] = {"priors": pq.Cauchy(0, 10), "epsilon": 1, "mechanism": "tree"}
+    expected = [pq.release(column, levels, rng=seed, **options).to_dict() for seed in range(5)]
+    monkeypatch.setattr(UnreadColumn, "records", None)  # what sorts a column
+    for seed in range(5):
+        looked_up.clear()
+        assert pq.release(x, levels, rng=seed, **options).to_dict() == expected[seed]
+        assert 1 <= len(looked_up) <= 4 and max(looked_up) <= len(x) * selection.COLLECTED + len(levels)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float16, np.int64, np.int16, np.uint64, ">f8"])

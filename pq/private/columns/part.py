@@ -7,8 +7,9 @@ A cell that holds records which are not known is marked; all others are as in th
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
@@ -18,12 +19,21 @@ from pq.private.columns.door import LARGEST, Array
 NO_GAPS: Ranks = np.empty(0, dtype=np.int64)
 
 
-class Unknown(Exception):
-    """A part of a column was asked for what it does not know. everything: all records are needed, however many."""
+class Wanted(NamedTuple):
+    """Ranks that somebody asked a part for: those from low to high do, and of them those near some rank, if known."""
 
-    def __init__(self, everything: bool = False) -> None:
+    low: float
+    high: float
+    near: tuple[float, float] | None = None
+
+
+class Unknown(Exception):
+    """A part of a column was asked for what it does not know. everything: all records are needed, however many.
+    wanted: what would have been known with these ranks; empty if nobody can tell."""
+
+    def __init__(self, everything: bool = False, wanted: Sequence[Wanted] = ()) -> None:
         super().__init__()
-        self.everything = everything
+        self.everything, self.wanted = everything, wanted
 
 
 @dataclass(frozen=True)
@@ -42,7 +52,9 @@ class PartOfColumn(Points):
     def check(self, first: int, last: int) -> None:
         """Raises `Unknown` unless the cells first..last are known."""
         if np.searchsorted(self.gaps, first, side="left") < np.searchsorted(self.gaps, last, side="right"):
-            raise Unknown
+            assert self.before is not None
+            ends = np.clip([first, last + 1], 0, len(self.values))
+            raise Unknown(wanted=[Wanted(*self.before[ends].tolist())])
 
     def check_ranks(self, low: float, high: float) -> None:
         """Raises `Unknown` unless all cells of some ranks are known."""

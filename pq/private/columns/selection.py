@@ -10,7 +10,7 @@ which they are, all but surely, and a count of what lies below and above tells w
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from pq.core.machine.engine import Engine
 from pq.private.columns.door import LARGEST, Array
-from pq.private.columns.part import PartOfColumn, Unknown
+from pq.private.columns.part import PartOfColumn, Unknown, Wanted
 
 Ints = npt.NDArray[np.int64]
 COUNT = Engine("pq.private.fast.buckets", "count_buckets")
@@ -30,7 +30,8 @@ FEWEST = 1 << 15  # records of which a part is looked for: fewer are sorted soon
 BUCKETS, SAMPLE = 1 << 13, 1 << 11
 TRIMMED = 16  # numbers of the sample at either end that lie in the outermost buckets
 COLLECTED = 1.0 / 10.0  # share of the records that is collected at most
-MORE = 8.0  # times as many ranks, where those looked up do not do
+MORE = 8.0  # times as many ranks, where those looked up do not do and nobody can tell which would
+MOST_LOOKS = 8  # at a column before it is sorted
 MOST_SAMPLED, SAMPLED = 1 << 15, 1.0 / 128.0  # numbers, and share of the records, of the sample for one pass
 BETWEEN_SHARE = 1.0 / 20.0  # of the records that one pass is to collect at most
 OFF = 3.5  # standard deviations that a sample is off at most, all but surely
@@ -60,7 +61,7 @@ class Pieces:
                     yield np.ascontiguousarray(array[start : start + CHUNK], dtype=np.float64)
 
     def sample(self, size: int) -> Array:
-        """Some records, in increasing order; infinite ones and those that are no numbers are left out."""
+        """Some records, in increasing order; those that are no numbers are left out."""
         places = np.sort(np.random.default_rng(SEED).integers(0, len(self), size))
         found, start = [], 0
         for array in self.arrays:
@@ -68,32 +69,41 @@ class Pieces:
             found.append(array[places[one:other] - start].astype(np.float64))
             start += len(array)
         joined = np.concatenate(found)
-        return np.sort(joined[np.isfinite(joined)]) + 0.0  # one zero
+        return np.sort(joined[~np.isnan(joined)]) + 0.0  # one zero
 
 
-def parts_of(records: Pieces, quantiles: Array, reach: float) -> Iterator[PartOfColumn]:
-    """What lies within a reach, in ranks, of the quantiles of some records, then within `MORE` times as much, and so on
-    while that is little; nothing if machine code is not there.
+def parts_of(records: Pieces, quantiles: Array, reach: float) -> Generator[PartOfColumn, Sequence[Wanted] | None, None]:
+    """What lies within a reach, in ranks, of the quantiles of some records, and then, while that is little, with the
+    ranks that are sent back as wanted, or within `MORE` times as much; nothing if machine code is not there.
 
     Records that are no numbers do not count; infinite ones count as the largest numbers.
     """
     n = len(records)
     if n < FEWEST or not all(engine.ready(0.0) for engine in (COUNT, COLLECT, BETWEEN)):
         return
-    near = _between(records, quantiles, reach)
+    near, sent = _between(records, quantiles, reach), None
     if near is not None:
-        yield near
-        reach *= MORE
+        sent = yield near
     column, known = _counted(records), np.empty(0, dtype=np.int64)
-    while column is not None and 2.0 * reach < n:
-        wanted = column.buckets_near(quantiles, reach)
-        reach *= MORE
-        if np.array_equal(wanted, known):  # a number that many share is as wide as many reaches
-            continue
+    asked: list[tuple[float, float]] = []
+    for _ in range(MOST_LOOKS if column is not None else 0):
+        assert column is not None
+        for one in sent or ():  # all of a node is looked up if that is little: then those below it are known
+            trial = [*asked, (one.low, one.high)]
+            is_little = column.is_little(column.buckets_near(quantiles, reach, trial))
+            asked = trial if is_little else [*asked, one.near] if one.near else asked
+        if sent and column.is_little(column.buckets_near(quantiles, MORE * reach, asked)):
+            reach *= MORE  # what met a gap here will elsewhere
+        wanted = column.buckets_near(quantiles, reach, asked)
+        while len(wanted) == len(known) and 2.0 * reach < n:  # a number that many share is as wide as many reaches
+            reach *= MORE
+            wanted = column.buckets_near(quantiles, reach, asked)
+        if len(wanted) == len(known) or not 2.0 * reach < n:
+            return
         part, known = column.part(wanted), wanted
         if part is None:
             return
-        yield part
+        sent = yield part
 
 
 def _between(records: Pieces, quantiles: Array, reach: float) -> PartOfColumn | None:
@@ -136,7 +146,7 @@ def _up_to(records: Pieces, ends: Array) -> Ints:
 def _counted(records: Pieces) -> _Counted | None:
     """Records counted in buckets; None if a sample finds no place for these."""
     sample = records.sample(SAMPLE)
-    buckets = _best_buckets(sample)
+    buckets = _best_buckets(sample[np.isfinite(sample)])
     return None if buckets is None else _Counted(records, sample, buckets, buckets.counts(records))
 
 
@@ -178,23 +188,25 @@ class _Counted:
     buckets: Buckets
     counts: Ints
 
-    def buckets_near(self, quantiles: Array, reach: float) -> Ints:
-        """The buckets that hold what lies within a reach, in ranks, of quantiles."""
+    def buckets_near(self, quantiles: Array, reach: float, spans: Sequence[tuple[float, float]]) -> Ints:
+        """The buckets that hold what lies within a reach, in ranks, of quantiles, or in a span of ranks."""
         up_to = np.cumsum(self.counts)
         ranks = quantiles * int(up_to[-1])
+        low, high = np.array(spans, dtype=np.float64).reshape(-1, 2).T
         turns = np.zeros(len(self.counts) + 2, dtype=np.int64)
-        np.add.at(turns, np.searchsorted(up_to, ranks - reach - 1.0, side="right"), 1)
-        np.add.at(turns, np.searchsorted(up_to, ranks + reach + 1.0, side="right") + 1, -1)
+        first, last = np.append(ranks - reach, low) - 1.0, np.append(ranks + reach, high) + 1.0
+        np.add.at(turns, np.searchsorted(up_to, first, side="right"), 1)
+        np.add.at(turns, np.searchsorted(up_to, last, side="right") + 1, -1)
         return np.flatnonzero((np.cumsum(turns)[:-2] > 0) & (self.counts > 0))
 
     def part(self, wanted: Ints) -> PartOfColumn | None:
         """What lies in some buckets; None if that is too much."""
-        found = self._collected(wanted) if len(wanted) > 0 and self._is_little(wanted) else None
+        found = self._collected(wanted) if len(wanted) > 0 and self.is_little(wanted) else None
         if found is None:
             return None
         return replace(_joined(*found, self.counts, wanted), count=self.up_to)
 
-    def _is_little(self, wanted: Ints) -> bool:
+    def is_little(self, wanted: Ints) -> bool:
         """Whether some buckets seem to hold few records, or many of one number by the sample."""
         most = max(len(self.records) * COLLECTED, FEWEST)
         if np.sum(self.counts[wanted]) <= most:
@@ -221,23 +233,23 @@ class _Counted:
 
     def _collected(self, wanted: Ints) -> tuple[Array, Array, Ints] | None:
         """The records of some buckets, but for a number of each, and how often that is there; None if that is much."""
-        marks, ties = np.full(len(self.counts), -1, dtype=np.int64), np.zeros(len(wanted), dtype=np.int64)
-        marks[wanted] = np.arange(len(wanted))
-        tied, end = self._commonest[wanted], 0
-        most = max(int(len(self.records) * COLLECTED), FEWEST)
-        out = np.empty(min(most, int(np.sum(self.counts[wanted]))) + 1)  # and a place for all that is above
+        chosen, tied = np.zeros(len(self.counts), dtype=np.bool_), self._commonest
+        chosen[wanted] = True
+        most, end = max(int(len(self.records) * COLLECTED), FEWEST), 0
+        out = np.empty(min(most, int(np.sum(self.counts[wanted]))) + BLOCK + 1)  # and a place for all that is above
         for piece in self.records:
-            found = COLLECT(piece, piece.view(np.int64), *self.buckets.rule, marks, tied, ties, out[end:-1])
+            found = COLLECT(piece, piece.view(np.int64), *self.buckets.rule, chosen, tied, out[end:-1])
             if found < 0:
                 return None
             end += found
-        return out[: end + 1], tied, ties
+        return out[: end + 1], tied[wanted], (self.counts - self.buckets.counts([out[:end]]))[wanted]
 
     @cached_property
     def _commonest(self) -> Array:
-        """The number that is most frequent in the sample of each bucket, NaN where the sample has none."""
+        """The number that is most frequent in the sample of each bucket, NaN where none is there more than once."""
         out = np.full(len(self.counts), np.nan)
         distinct, often = np.unique(self.sample, return_counts=True)
+        distinct, often = distinct[often > 1], often[often > 1]
         order = np.argsort(often, kind="stable")
         out[self.buckets.numbers(distinct)[order]] = distinct[order]  # the last one stays
         return out

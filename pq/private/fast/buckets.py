@@ -33,21 +33,17 @@ def _find(
     Without a branch that depends on a record, which would take longer than all else.
     """
     top, last = units.size - 1.0, SPLIT - 1.0
-    if parts == units.size:  # none is split
-        for i in range(x.size):
-            v, key = x[i], keys[i]
-            t = float(key ^ ((key >> 63) & ALL_BUT_SIGN)) if by_bits and v == v else v
-            t = (t - low) * scale
-            t = t if t > 0.0 else 0.0
-            out[i] = int(t if t < top else top)
-        return
     for i in range(x.size):
         v, key = x[i], keys[i]
         t = float(key ^ ((key >> 63) & ALL_BUT_SIGN)) if by_bits and v == v else v
         t = (t - low) * scale
         t = t if t > 0.0 else 0.0
-        b = int(t if t < top else top)
-        t = (v - starts[b]) * units[b]
+        out[i] = int(t if t < top else top)
+    if parts == units.size:  # none is split
+        return
+    for i in range(x.size):
+        b = out[i]
+        t = (x[i] - starts[b]) * units[b]
         t = t if t > 0.0 else 0.0
         out[i] = firsts[b] + int(t if t < last else last)
 
@@ -65,45 +61,49 @@ def count_buckets(sources: int) -> Any:
         """
         sources  # noqa: B018 (see pq.core.machine.keep)
         places, missing = np.empty(BLOCK, dtype=np.int64), 0
+        turns = np.zeros(
+            (2, counts.size), dtype=np.int64
+        )  # of two equal numbers, none waits for the other
         for start in range(0, x.size, BLOCK):
             block = x[start : start + BLOCK]
             _find(block, keys[start : start + BLOCK], low, scale, by_bits, starts, units, firsts, counts.size, places)
             for i in range(block.size):
                 missing += block[i] != block[i]
-                counts[places[i]] += 1
+                turns[i % 2, places[i]] += 1
+        counts += turns[0] + turns[1]
         counts[0] -= missing
         return missing
 
     return run
 
 
-@kept(int64(_READ, _WHOLE, *_RULE, _WHOLE, _READ, int64[::1], float64[::1]))
+@kept(int64(_READ, _WHOLE, *_RULE, given(boolean, 1), _READ, float64[::1]))
 def collect_buckets(sources: int) -> Any:
     def run(
-        x: Any, keys: Any, low: float, scale: float, by_bits: bool, starts: Any, units: Any, firsts: Any, marks: Any,
-        tied: Any, ties: Any, out: Any,
+        x: Any, keys: Any, low: float, scale: float, by_bits: bool, starts: Any, units: Any, firsts: Any, wanted: Any,
+        tied: Any, out: Any,
     ) -> int:  # fmt: skip
-        """Put the records of marked parts into `out`; returns how many they are, -1 if there is no room for them.
+        """Put the records of some parts into `out`, which has room for `BLOCK` more; returns how many they are, -1 if
+        there is no room.
 
-        marks: numbers of the parts wanted, -1 for the others. tied: (w,) a number of each that is not put there but
-        counted in `ties`. The others as for `count_buckets`.
+        wanted: (p,) which parts. tied: (p,) a number of each that is left out, or NaN. The others as for
+        `count_buckets`.
         """
         sources  # noqa: B018 (see pq.core.machine.keep)
-        places, end = np.empty(BLOCK, dtype=np.int64), 0
+        places = np.empty(BLOCK, dtype=np.int64)
+        end = np.uint64(0)  # a place that cannot be negative is one that needs no look
         for start in range(0, x.size, BLOCK):
+            if end + np.uint64(BLOCK) > np.uint64(out.size):
+                return -1
             block = x[start : start + BLOCK]
-            _find(block, keys[start : start + BLOCK], low, scale, by_bits, starts, units, firsts, marks.size, places)
+            _find(block, keys[start : start + BLOCK], low, scale, by_bits, starts, units, firsts, wanted.size, places)
             for i in range(block.size):
-                mark = marks[places[i]]
-                if mark >= 0:
-                    if block[i] == tied[mark]:
-                        ties[mark] += 1
-                    elif block[i] == block[i]:
-                        if end == out.size:
-                            return -1
-                        out[end] = block[i]
-                        end += 1
-        return end
+                place = places[i]
+                if wanted[place]:  # seldom, or nearly always; what follows depends on the record more, without a branch
+                    v = block[i]
+                    out[end] = v
+                    end += np.uint64((v == v) & (v != tied[place]))
+        return np.int64(end)  # type: ignore[return-value]
 
     return run
 

@@ -77,6 +77,7 @@ def fill_lanes(
     gaps: IntArray = NO_COUNTS,
     lattice: FloatArray = REAL,
     rates: FloatArray | None = None,
+    words: IntArray | None = None,
 ) -> int:
     """Put the outputs of the distinct quantiles into `out` (lanes, m), NaN at nodes that are beyond the range of the
     compiled formulas, and below them; returns how many these are. -1 says that a gap was looked into: `out` is worth
@@ -87,7 +88,8 @@ def fill_lanes(
     `pq.private.columns.cells.Points`, gaps: see `pq.private.columns.part`. lattice: (3,) see
     `pq.private.fast.walk.walk_lanes`; columns and outputs are then in steps. parts, counts: (p, m or 1, width, 4) and
     (p, m or 1) from `pq.private.fast.encode`. uniforms: (lanes, m, 2) strictly inside (0, 1). rates: (r, m) in the
-    place of the plan's. A lane takes column, priors and rates in turn, by its number modulo c, p, and r.
+    place of the plan's. words: (2 + 4 looks,) zeros, which say afterwards what was looked for in gaps, see
+    `pq.private.fast.walk`. A lane takes column, priors and rates in turn, by its number modulo c, p, and r.
     """
     if parts.shape[:2] != counts.shape or parts.shape[1] not in (1, out.shape[1]) or len(sizes) != len(columns):
         raise ValueError("parts and counts, columns and sizes must agree")  # the compiled code does not look
@@ -107,5 +109,6 @@ def fill_lanes(
         counts,
         _plain(uniforms),
         out,
+        np.zeros(2, dtype=np.int64) if words is None else words,
     )
     return left

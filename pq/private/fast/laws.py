@@ -27,6 +27,8 @@ BELOW_ONE = math.nextafter(1.0, 0.0)
 TWO_FLOATS = 2.0**-51  # at least the distance of a number to the float after the next, in parts of it
 LOG_FLOAT_SHARE = math.log(FLOAT_SHARE)
 LEAST_MASS = 1e-280  # of less, parts are no floats
+LEAST_INTEGER = -(2**63)
+FIRST_STEPS = (-(1 << 30), 1 << 30, -16, 16)  # in floats from a guess, as in `pq.core.priors.numerics`
 
 
 @cache
@@ -125,14 +127,42 @@ def part_log_mass(kind: float, first: float, second: float, a: float, b: float) 
 
 
 @uncounted
+def _swapped(bits: int) -> int:
+    """The order of the floats as integers, from a float's bits; its own inverse."""
+    return bits if bits >= 0 else LEAST_INTEGER - bits
+
+
+@uncounted
+def _on_float(kind: float, first: float, second: float, a: float, b: float, u: float, whole: float, o: float) -> float:
+    """The least float up to which (a, b] has a share u of its mass `whole`, by bisection over the floats, from near o
+    on; see `Prior`."""
+    below, above = _swapped(np.float64(a + 0.0).view(np.int64)), _swapped(np.float64(b + 0.0).view(np.int64))
+    guess, step = _swapped(np.float64(o + 0.0).view(np.int64)), 0
+    while above > below + 1:
+        middle = (below >> 1) + (above >> 1) + (below & above & 1)
+        if step < 4:
+            trial = guess + FIRST_STEPS[step]
+            middle = trial if below < trial < above else middle
+            step += 1
+        x = np.int64(_swapped(middle)).view(np.float64)
+        if u < 0.5:
+            is_left = part_mass(kind, first, second, a, x) < u * whole
+        else:
+            is_left = part_mass(kind, first, second, x, b) > (1.0 - u) * whole
+        below, above = (middle, above) if is_left else (below, middle)
+    return np.int64(_swapped(above)).view(np.float64)  # type: ignore[return-value]
+
+
+@uncounted
 def part_point(kind: float, first: float, second: float, a: float, b: float, u: float) -> float:
-    """The point at share u of the mass of (a, b] under one part, which has some there; NaN where floats have the law,
-    see `Prior`."""
+    """The point at share u of the mass of (a, b] under one part, which has some there; NaN where that fails."""
     o = _point(kind, first, second, a, b, u)
     one, other = max(a, o - TWO_FLOATS * abs(o)), min(b, o + TWO_FLOATS * abs(o))
     whole = part_mass(kind, first, second, a, b)
     if whole > LEAST_MASS:
         is_fine = part_mass(kind, first, second, one, other) <= FLOAT_SHARE * whole
+        if not is_fine and a <= o <= b:
+            return _on_float(kind, first, second, a, b, u, whole, o)
     else:
         near = part_log_mass(kind, first, second, one, other)
         is_fine = near <= LOG_FLOAT_SHARE + part_log_mass(kind, first, second, a, b)

@@ -21,6 +21,7 @@ from pq.core.machine.keep import compiled, given, kept, uncounted
 from pq.private.fast.cells import (
     LATTICE_END,
     cell_at,
+    cell_distance,
     cell_edge,
     cells_of,
     exact_target,
@@ -30,28 +31,53 @@ from pq.private.fast.cells import (
 )
 from pq.private.fast.choose import picked, sort_values
 from pq.private.fast.laws import LARGEST, log_mass, mass, point_with
-from pq.private.fast.weights import fill_log_weights, running_weights, weight_outside
+from pq.private.fast.weights import fill_log_weights, is_moderate, running_weights, weight_outside
 
+WIDER = 4.0  # times the reach that met a gap is asked for: the nodes below look a little further
 REACH = 7.5  # nats: weights beyond are less than e^-7 of the largest, before the prior has its say
 LEAST_LOG_MASS = -5e5  # as in pq.private.mechanisms.independent
 TOGETHER = 8  # cells that go through the processor at once
 TINY = 1e-250  # total weights below are done again with logarithms
 NEGLIGIBLE = 1e-12  # of the weight that is known: a score below it bounds all beyond, and rarely leaves a choice open
 ROOM = 1 << 10  # cells that there is room for at first
-WANTS_ROOM, LOOKED_INTO_GAP = 0, 1  # places of the words back in the last array of `room`
+WANTS_ROOM, LOOKED_INTO_GAP = 0, 1  # places of the words back: a number of cells, and of looks into gaps; then follow,
+HEAD, LOOK = 2, 4  # for as many looks as there is room for, ranks of the node and those near the target, low and high
 MOST_NATS = 1e6  # of the largest weight below one: further off, logarithms lose digits, and the formulas do better
+
+
+@uncounted
+def _ask(words: Any, view: Any, low: float, high: float) -> None:
+    """Say that a look at some of the node's ranks met a gap."""
+    place = HEAD + LOOK * words[LOOKED_INTO_GAP]
+    words[LOOKED_INTO_GAP] += 1
+    if place + LOOK <= words.size:
+        words[place], words[place + 1] = view[4], view[4] + view[5]
+        words[place + 2] = view[4] + np.int64(max(low, 0.0))
+        words[place + 3] = view[4] + np.int64(min(high, float(view[5])))
+
+
+@uncounted
+def _within_range(view: Any, first: int, last: int) -> bool:
+    """Whether the formulas do for all edges of the cells first..last, which are in increasing order."""
+    outer = is_moderate(cell_edge(view, first)) and is_moderate(cell_edge(view, last + 1))
+    return outer and is_moderate(cell_edge(view, first + 1)) and is_moderate(cell_edge(view, last))
 
 
 @uncounted
 def _cell(view: Any, parts: Any, target: tuple[int, float], rate: float, uniform: float, room: Any) -> int:
     """The cell whose share of the weight covers the uniform; -2 if the numbers, or the room, do not do."""
-    end = last_cell(view)
-    middle, reach = float(target[0]), 1.0 + REACH / rate
-    logs = False
+    end, middle, logs = last_cell(view), float(target[0]), False
+    nearest = cell_at(view, middle)  # it or the next: where many records are alike, the target may be far from both
+    best = min(cell_distance(view, nearest, target), cell_distance(view, min(nearest + 1, end), target))
+    beyond = 1.0 + REACH / rate
     while True:
+        reach = best + beyond
         first, last = cell_at(view, middle - reach), min(end, cell_at(view, middle + 1.0 + reach) + 1)
         if has_gap(view, first, last):  # not left to the formulas, whose digits differ from those of a whole column's
-            room[3][LOOKED_INTO_GAP] = 1
+            wide = best + WIDER * beyond
+            _ask(room[3], view, middle - wide, middle + wide + 2.0)
+            return -2
+        if not _within_range(view, first, last):
             return -2
         filled = min(end, last + (first - last - 1) % TOGETHER)
         last = last if has_gap(view, first, filled) else filled
@@ -70,6 +96,8 @@ def _cell(view: Any, parts: Any, target: tuple[int, float], rate: float, uniform
         if logs:
             if math.isnan(top + below + above):  # beyond the formulas
                 return -2
+            if not (is_moderate(view[6]) and is_moderate(view[7])):
+                return -2
             if not log_mass(parts, view[6], view[7]) > LEAST_LOG_MASS:
                 return -2
             top = max(top, below, above)
@@ -84,7 +112,7 @@ def _cell(view: Any, parts: Any, target: tuple[int, float], rate: float, uniform
             return first + index
         if index == -2 or (first == 0 and last == end):
             return -2
-        reach *= 2.0
+        beyond *= 2.0
 
 
 @uncounted
@@ -154,9 +182,9 @@ _look = uncounted(cells_of.py_func)
 
 
 @compiled
-def _room(size: int, parts: int) -> Any:
+def _room(size: int, parts: int, words: Any) -> Any:
     """Room for the edges and the weights of fewer cells than `size`, for the parts of a prior, and for words back."""
-    return np.empty(size), np.empty(size), np.empty(parts), np.zeros(2, dtype=np.int64)
+    return np.empty(size), np.empty(size), np.empty(parts), words
 
 
 @uncounted
@@ -165,8 +193,8 @@ def _walk_tree(
     rates: Any, parts: Any, counts: Any, uniforms: Any, out: Any, drawn: Any, shares: Any,
     room: Any,
 ) -> int:  # fmt: skip
-    """One lane, by the names of `walk_lanes`; returns how many outputs are left, -1 where it had to stop: the last
-    array of `room` says why. drawn, shares, room: to work in."""
+    """One lane, by the names of `walk_lanes`; returns how many outputs are left, -1 where it had to stop for want of
+    room. drawn, shares, room: to work in; the last of `room` has the words back."""
     unit, left = max(int(lattice[2]), 1), 0
     for j in range(nodes.shape[0]):
         first, end = nodes[j, 0], nodes[j, 1]
@@ -188,7 +216,7 @@ def _walk_tree(
                     view, low, high, parts[t, : counts[t]], fractions[q], floored,
                     rates[q] / unit, uniforms[q, 0], uniforms[q, 1], room,
                 )  # fmt: skip
-            if room[3][WANTS_ROOM] > 0 or room[3][LOOKED_INTO_GAP] > 0:
+            if room[3][WANTS_ROOM] > 0:
                 return -1
             known = known and not math.isnan(drawn[i])
             if not known:
@@ -217,6 +245,7 @@ _SIGNATURE = int64(
     given(int64, 2),
     given(float64, 3),
     float64[:, ::1],
+    int64[::1],
 )
 
 
@@ -224,7 +253,7 @@ _SIGNATURE = int64(
 def walk_lanes(sources: int) -> Any:
     def run(
         columns: Any, sizes: Any, before: Any, gaps: Any, nodes: Any, members: Any, fractions: Any, floored: bool,
-        edge: bool, lattice: Any, rates: Any, parts: Any, counts: Any, uniforms: Any, out: Any,
+        edge: bool, lattice: Any, rates: Any, parts: Any, counts: Any, uniforms: Any, out: Any, words: Any,
     ) -> Any:  # fmt: skip
         """Run a plan on every lane; its outputs go into `out` (lanes, m), NaN for those of nodes whose numbers do not
         do, and of nodes below; returns how many these are, or -1, and `out` is worth nothing, if it looked into a gap.
@@ -236,27 +265,27 @@ def walk_lanes(sources: int) -> Any:
         lattice: (4,) numerator and denominator of the step, parts of a record, and whether a record at an output goes
             on by halves; zeros for real outputs. On a lattice columns and outputs are in steps, and `before` is given.
         rates: (r, m), parts: (p, m or 1, width, 4), of which counts (p, m or 1) rows count; lane l has row l % r and
-            l % p. uniforms: (lanes, m, 2).
+            l % p. uniforms: (lanes, m, 2). words: (2 + 4 looks,) zeros, see `LOOK`.
         """
         sources  # noqa: B018 (see pq.core.machine.keep)
         missing = 0
         drawn, shares = np.empty(members.size), np.zeros((nodes.shape[0], 2), dtype=np.int64)
         most = 2 * columns.shape[1] + 3  # edges of all cells
-        room = _room(min(most, ROOM), parts.shape[2])
+        room = _room(min(most, ROOM), parts.shape[2], words)
         for lane in range(out.shape[0]):
             c, r, p = lane % columns.shape[0], lane % rates.shape[0], lane % parts.shape[0]
             x = columns[c, : sizes[c]]
-            left, room[3][WANTS_ROOM] = -1, 1
+            left, words[WANTS_ROOM] = -1, 1
             while left < 0:
-                if room[3][LOOKED_INTO_GAP] > 0:
-                    return -1
-                if room[3][WANTS_ROOM] >= room[0].size:
-                    room = _room(min(4 * room[3][WANTS_ROOM], most), parts.shape[2])
-                room[3][WANTS_ROOM] = 0
+                if words[WANTS_ROOM] >= room[0].size:
+                    room = _room(min(4 * words[WANTS_ROOM], most), parts.shape[2], words)
+                words[WANTS_ROOM], words[LOOKED_INTO_GAP] = 0, 0
                 left = _walk_tree(
                     x, before, gaps, nodes, members, fractions, floored, edge, lattice, rates[r], parts[p], counts[p],
                     uniforms[lane], out[lane], drawn, shares, room,
                 )  # fmt: skip
+            if words[LOOKED_INTO_GAP] > 0:
+                return -1
             missing += left
         return missing
 

@@ -9,6 +9,7 @@ import math
 from typing import Any
 
 from pq.core.machine.keep import uncounted
+from pq.core.priors.kernel import MODERATE
 from pq.private.fast.cells import cell_distance, cell_edge, has_gap, last_cell
 from pq.private.fast.laws import add_cell_masses, log_mass, mass
 
@@ -78,6 +79,21 @@ def fill_log_weights(view: Any, parts: Any, target: tuple[int, float], rate: flo
 
 
 @uncounted
+def is_moderate(edge: float) -> bool:
+    """Whether an edge is within the range of the formulas, which know where the line ends."""
+    return abs(edge) < MODERATE or math.isinf(edge)
+
+
+@uncounted
+def _most_mass(parts: Any, a: float, b: float, logs: bool) -> float:
+    """Upper bound on the (log) mass of (a, b], whatever its ends."""
+    if (a > 0.0 and not is_moderate(a)) or (b < 0.0 and not is_moderate(b)):
+        return 0.0 if logs else 1.0
+    a, b = a if is_moderate(a) else -math.inf, b if is_moderate(b) else math.inf
+    return log_mass(parts, a, b) if logs else mass(parts, a, b)
+
+
+@uncounted
 def weight_outside(
     view: Any, parts: Any, target: tuple[int, float], rate: float, first: int, last: int, side: int, floor: float,
     logs: bool,
@@ -97,7 +113,7 @@ def weight_outside(
             last = one
         score = -rate * cell_distance(view, nearest, target)
         if logs:
-            bound = score + log_mass(parts, a, b) + 1e-9
+            bound = score + _most_mass(parts, a, b, logs) + 1e-9
             if math.isnan(bound):
                 return math.nan
             if bound > -math.inf:
@@ -107,6 +123,6 @@ def weight_outside(
             score = math.exp(score)
             if score < floor:  # the prior's mass is at most one
                 return (total + score) * ROUNDING
-            total += score * mass(parts, a, b) * ROUNDING
+            total += score * _most_mass(parts, a, b, logs) * ROUNDING
         width *= 2
     return total

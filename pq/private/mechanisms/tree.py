@@ -29,7 +29,7 @@ from pq.core.scores import Target, log_sum
 from pq.core.tree import Node
 from pq.private.columns.cells import Lattice, Points
 from pq.private.columns.door import Array
-from pq.private.columns.part import NO_GAPS, PartOfColumn, Unknown
+from pq.private.columns.part import NO_GAPS, PartOfColumn, Unknown, Wanted
 from pq.private.fast import lanes
 from pq.private.fast.encode import Tables, encode, is_moderate
 from pq.private.mechanisms.independent import Law
@@ -114,12 +114,14 @@ class Tree(Mechanism, name="tree"):
 
     def _by_machine(self, column: Points | Lattice, uniforms: Array) -> tuple[Array, int]:
         """`compiled`, and how many outputs it leaves. Raises `Unknown` where it looks into a gap of a part."""
-        scale = 1.0 if column.step is None else float(column.step)
+        in_range = column.step is None or is_moderate(column.values, float(column.step))
         shifted = self.plan.public_total is not None
         outputs = np.empty(uniforms.shape[:2])
-        if shifted or self.arrays is None or self.tables is None or not is_moderate(column.values, scale):
+        if shifted or self.arrays is None or self.tables is None or not in_range:
             outputs.fill(math.nan)
             return outputs, outputs.size
+        is_part = isinstance(column, PartOfColumn)
+        words = np.zeros(2 + 4 * len(self.plan.mechanisms), dtype=np.int64) if is_part else None
         left = lanes.fill_lanes(
             outputs,
             self.arrays,
@@ -132,9 +134,11 @@ class Tree(Mechanism, name="tree"):
             before=column.before,
             gaps=column.gaps if isinstance(column, PartOfColumn) else NO_GAPS,
             lattice=lanes.lattice_of(column.step, column.unit, self.halves),
+            words=words,
         )
-        if left < 0:
-            raise Unknown
+        if left < 0 and words is not None:
+            looks = words[2 : 2 + 4 * words.item(1)].reshape(-1, 4).tolist()
+            raise Unknown(wanted=[Wanted(low, high, (one, other)) for low, high, one, other in looks])
         return column.value(outputs), left
 
     def walked(
