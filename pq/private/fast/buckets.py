@@ -61,9 +61,7 @@ def count_buckets(sources: int) -> Any:
         """
         sources  # noqa: B018 (see pq.core.machine.keep)
         places, missing = np.empty(BLOCK, dtype=np.int64), 0
-        turns = np.zeros(
-            (2, counts.size), dtype=np.int64
-        )  # of two equal numbers, none waits for the other
+        turns = np.zeros((2, counts.size), dtype=np.int64)  # of two equal numbers, none waits for the other
         for start in range(0, x.size, BLOCK):
             block = x[start : start + BLOCK]
             _find(block, keys[start : start + BLOCK], low, scale, by_bits, starts, units, firsts, counts.size, places)

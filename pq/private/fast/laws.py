@@ -150,7 +150,7 @@ def _on_float(kind: float, first: float, second: float, a: float, b: float, u: f
         else:
             is_left = part_mass(kind, first, second, x, b) > (1.0 - u) * whole
         below, above = (middle, above) if is_left else (below, middle)
-    return np.int64(_swapped(above)).view(np.float64)  # type: ignore[return-value]
+    return np.int64(_swapped(above)).view(np.float64)
 
 
 @uncounted
