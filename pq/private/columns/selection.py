@@ -86,6 +86,8 @@ def parts_of(records: Pieces, quantiles: Array, reach: float) -> Generator[PartO
         sent = yield near
     column, known = _counted(records), np.empty(0, dtype=np.int64)
     asked: list[tuple[float, float]] = []
+    if column is not None and column.buckets.number > len(column.buckets.units):
+        reach *= MORE  # crowded in places: cells far from a target may weigh as much as those near it
     for _ in range(MOST_LOOKS if column is not None else 0):
         assert column is not None
         for one in sent or ():  # all of a node is looked up if that is little: then those below it are known
@@ -211,7 +213,7 @@ class _Counted:
         most = max(len(self.records) * COLLECTED, FEWEST)
         if np.sum(self.counts[wanted]) <= most:
             return True
-        own = self.buckets.numbers(self.sample)
+        own = self._of_sample
         other = np.isin(own, wanted) & (self.sample != self._commonest[own])
         return float(np.count_nonzero(other)) * len(self.records) <= 2.0 * most * len(self.sample)
 
@@ -233,25 +235,30 @@ class _Counted:
 
     def _collected(self, wanted: Ints) -> tuple[Array, Array, Ints] | None:
         """The records of some buckets, but for a number of each, and how often that is there; None if that is much."""
-        chosen, tied = np.zeros(len(self.counts), dtype=np.bool_), self._commonest
-        chosen[wanted] = True
+        but, tied = np.full(len(self.counts), np.nan), self._commonest[wanted]
+        but[wanted] = np.where(np.isnan(tied), np.where(wanted > 0, -np.inf, np.inf), tied)  # what is in no such bucket
         most, end = max(int(len(self.records) * COLLECTED), FEWEST), 0
         out = np.empty(min(most, int(np.sum(self.counts[wanted]))) + BLOCK + 1)  # and a place for all that is above
         for piece in self.records:
-            found = COLLECT(piece, piece.view(np.int64), *self.buckets.rule, chosen, tied, out[end:-1])
+            found = COLLECT(piece, piece.view(np.int64), *self.buckets.rule, but, out[end:-1])
             if found < 0:
                 return None
             end += found
-        return out[: end + 1], tied[wanted], (self.counts - self.buckets.counts([out[:end]]))[wanted]
+        return out[: end + 1], tied, (self.counts - self.buckets.counts([out[:end]]))[wanted]
+
+    @cached_property
+    def _of_sample(self) -> Ints:
+        """The bucket of each number of the sample."""
+        return self.buckets.numbers(self.sample)
 
     @cached_property
     def _commonest(self) -> Array:
         """The number that is most frequent in the sample of each bucket, NaN where none is there more than once."""
         out = np.full(len(self.counts), np.nan)
-        distinct, often = np.unique(self.sample, return_counts=True)
-        distinct, often = distinct[often > 1], often[often > 1]
-        order = np.argsort(often, kind="stable")
-        out[self.buckets.numbers(distinct)[order]] = distinct[order]  # the last one stays
+        distinct, first, often = np.unique(self.sample, return_index=True, return_counts=True)
+        several = np.flatnonzero(often > 1)
+        order = several[np.argsort(often[several], kind="stable")]
+        out[self._of_sample[first[order]]] = distinct[order]  # the last one stays
         return out
 
 
@@ -266,10 +273,9 @@ def _joined(found: Array, tied: Array, ties: Ints, counts: Ints, wanted: Ints) -
     found.sort()
     records: Any = 1
     if ties.any():
-        joined = np.concatenate([found, tied[ties > 0]])
-        records = np.concatenate([np.ones(len(found), dtype=np.int64), ties[ties > 0]])
-        order = np.argsort(joined, kind="stable")
-        room, records = np.append(joined[order], 0.0), records[order]
+        places = np.searchsorted(found, tied[ties > 0])
+        room = np.insert(room, places, tied[ties > 0])
+        records = np.insert(np.ones(len(found), dtype=np.int64), places, ties[ties > 0])
         found = room[:-1]
     held = np.cumsum(counts[wanted]) - counts[wanted]  # collected records before each bucket
     others = np.cumsum(counts)[wanted] - counts[wanted] - held  # those of other buckets before each

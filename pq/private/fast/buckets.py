@@ -75,17 +75,16 @@ def count_buckets(sources: int) -> Any:
     return run
 
 
-@kept(int64(_READ, _WHOLE, *_RULE, given(boolean, 1), _READ, float64[::1]))
+@kept(int64(_READ, _WHOLE, *_RULE, _READ, float64[::1]))
 def collect_buckets(sources: int) -> Any:
     def run(
-        x: Any, keys: Any, low: float, scale: float, by_bits: bool, starts: Any, units: Any, firsts: Any, wanted: Any,
-        tied: Any, out: Any,
+        x: Any, keys: Any, low: float, scale: float, by_bits: bool, starts: Any, units: Any, firsts: Any, but: Any,
+        out: Any,
     ) -> int:  # fmt: skip
         """Put the records of some parts into `out`, which has room for `BLOCK` more; returns how many they are, -1 if
         there is no room.
 
-        wanted: (p,) which parts. tied: (p,) a number of each that is left out, or NaN. The others as for
-        `count_buckets`.
+        but: (p,) a number of each that is left out, NaN for a part of which all are. The others as for `count_buckets`.
         """
         sources  # noqa: B018 (see pq.core.machine.keep)
         places = np.empty(BLOCK, dtype=np.int64)
@@ -94,13 +93,11 @@ def collect_buckets(sources: int) -> Any:
             if end + np.uint64(BLOCK) > np.uint64(out.size):
                 return -1
             block = x[start : start + BLOCK]
-            _find(block, keys[start : start + BLOCK], low, scale, by_bits, starts, units, firsts, wanted.size, places)
-            for i in range(block.size):
-                place = places[i]
-                if wanted[place]:  # seldom, or nearly always; what follows depends on the record more, without a branch
-                    v = block[i]
-                    out[end] = v
-                    end += np.uint64((v == v) & (v != tied[place]))
+            _find(block, keys[start : start + BLOCK], low, scale, by_bits, starts, units, firsts, but.size, places)
+            for i in range(block.size):  # without a branch that depends on a record
+                v, not_this = block[i], but[places[i]]
+                out[end] = v
+                end += np.uint64((v < not_this) | (v > not_this))
         return np.int64(end)  # type: ignore[return-value]
 
     return run
