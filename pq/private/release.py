@@ -61,7 +61,8 @@ def release(
     public_total: number of records, where that is public knowledge; never len(x), which would cost privacy.
     assume_smooth: whether the column has few ties and no narrow peaks; where that is wrong, accuracy is lost, never
         privacy.
-    grid: release multiples of this public step only; the records are rounded to it too. Right for values that repeat.
+    grid: release multiples of this public step only; the records are rounded to it too. Right for values that repeat:
+        where many records share one, a joint release without a grid may be off at all quantiles.
     ledger: a `pq.Ledger` or the path of one, charged before the data are touched. purpose: the text of its entry.
     adjacency: what two neighbouring columns differ in: one record more or less, or one record replaced.
     calibration, adaptation, arity, budget_power: options of the tree, which any of them asks for. calibration: "sharp"

@@ -343,3 +343,23 @@ def test_the_tree_serves_all_budgets(epsilon: float) -> None:
     for levels in ([0.5], [0.25, 0.5], [k / 40 for k in range(1, 40)]):
         values = pq.release(np.arange(40_000.0)[::-1], levels, epsilon=epsilon, priors=CAUCHY, mechanism="tree").values
         assert np.isfinite(values).all()
+
+
+@pytest.mark.parametrize(
+    ("options", "least", "most"),
+    [({}, 900, 1300), ({"mechanism": "tree"}, 0, 10), ({"grid": 0.01}, 0, 10)],
+    ids=["auto", "tree", "grid"],
+)
+def test_where_a_fifth_is_zero_the_median_is_found_by_a_tree_or_on_a_grid(
+    options: dict[str, Any], least: float, most: float
+) -> None:
+    """What the README says of ties; fixed seeds, the mean of five releases."""
+    rng, n = np.random.default_rng(1), 20_000
+    x = np.where(rng.random(n) < 0.2, 0.0, np.round(np.exp(7.0 + rng.normal(size=n)), 2))
+    off, place = [], np.sort(x)
+    for seed in range(5):
+        given = {"epsilon": 1, "priors": pq.Cauchy(1000, 1000), "rng": seed} | options
+        median = pq.release(x, [0.1, 0.3, 0.5, 0.7, 0.9], **given).values[2]
+        below, up_to = np.searchsorted(place, median, "left"), np.searchsorted(place, median, "right")
+        off.append(max(below - 0.5 * n, 0.5 * n - up_to, 0.0))
+    assert least <= np.mean(off) <= most

@@ -49,18 +49,19 @@ class PartOfColumn(Points):
     gaps: Ranks = field(default_factory=lambda: NO_GAPS)
     count: Callable[[Array], Ranks] | None = None
 
-    def check(self, first: int, last: int) -> None:
-        """Raises `Unknown` unless the cells first..last are known."""
+    def check(self, first: int, last: int, near: tuple[float, float] | None = None) -> None:
+        """Raises `Unknown` unless the cells first..last are known. near: the ranks for which they are looked at."""
         if np.searchsorted(self.gaps, first, side="left") < np.searchsorted(self.gaps, last, side="right"):
             assert self.before is not None
             ends = np.clip([first, last + 1], 0, len(self.values))
-            raise Unknown(wanted=[Wanted(*self.before[ends].tolist())])
+            low, high = self.before[ends].tolist()
+            raise Unknown(wanted=[Wanted(low, high, near)])
 
     def check_ranks(self, low: float, high: float) -> None:
         """Raises `Unknown` unless all cells of some ranks are known."""
         assert self.before is not None
         first, last = np.searchsorted(self.before, low, side="left"), np.searchsorted(self.before, high, side="right")
-        self.check(int(first), int(last) - 1)
+        self.check(int(first), int(last) - 1, (low, high))
 
     def up_to(self, ends: Array) -> Ranks:
         places = np.searchsorted(self.values, ends, side="right")
