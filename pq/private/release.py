@@ -54,7 +54,7 @@ def release(
     quantiles: (m,) numbers in [0, 1], any order; repeats share one release.
     epsilon: total budget of the call, positive.
     priors: one prior for all quantiles, one for each, in their order, or a `pq.JointPrior` of all; never made from x.
-    mechanism: "tree", the paper's Algorithm 1; "joint", one exponential mechanism over all quantiles and the number of
+    mechanism: "tree", the paper's Algorithm 2; "joint", one exponential mechanism over all quantiles and the number of
         records; "mixed", the same after a look at where records lie; "cells", noisy counts of a private distribution
         function; "margin", a tree that aims at ties, on a grid; or "auto", which chooses from the public arguments.
     size_guess: rough number of records, never len(x): it chooses and tunes the mechanism.

@@ -44,7 +44,7 @@ QUARTERS = (Fraction(1, 4), Fraction(1, 2), Fraction(3, 4))
     ],
 )
 def check_depth(subject: Callable[[int, int], int] = kary_depth) -> str:
-    """Algorithm 1 builds ceil(log_K(m + 1)) levels: its largest child has floor(m / K) indices."""
+    """Algorithm 2 builds ceil(log_K(m + 1)) levels: its largest child has floor(m / K) indices."""
     for arity in range(2, 9):
         for m in range(1, 150):
             tree = build(range(m), arity)
@@ -55,7 +55,7 @@ def check_depth(subject: Callable[[int, int], int] = kary_depth) -> str:
         for levels in range(1, 12):  # the digits of m: arity**(levels - 1) <= m < arity**levels
             assert kary_depth(arity ** (levels - 1), arity) == kary_depth(arity**levels - 1, arity) == levels
     return (
-        "Algorithm 1 has ceil(log_K(m + 1)) levels, K = 2..8, m < 150: the largest child of m indices holds "
+        "Algorithm 2 has ceil(log_K(m + 1)) levels, K = 2..8, m < 150: the largest child of m indices holds "
         "floor(m / K)"
     )
 

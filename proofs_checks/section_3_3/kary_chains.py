@@ -34,7 +34,7 @@ HALF = Fraction(1, 2)
 def kary_chain(m: int, arity: int, bits_unit: int, twice: bool, spacing: int, steps: int) -> Chain:
     """The chain down the last children, where the left edge is the last output of the parent; quantiles close together.
 
-    twice: budgets divided by K - 1 and by the number of a node's mechanisms, as Algorithm 1 has it; else once, by K -
+    twice: budgets divided by K - 1 and by the number of a node's mechanisms, as Algorithm 2 has it; else once, by K -
     1.
     """
     root = build(range(m), arity)
@@ -127,7 +127,7 @@ def _paper_kary_twice(m: int, arity: int) -> arb:
     "thm:kary-main", "thm:kary", "alg:quantiles", rejects=[_paper_kary_twice, lambda m, arity: 1.6 * printed_kary(m, 2)]
 )
 def check_kary_twice(subject: Callable[[int, int], arb] = printed_kary) -> str:
-    """Counterexample to thm:kary with Algorithm 1 as printed, which divides the budgets once more: m = 25, K = 5."""
+    """Counterexample to thm:kary with Algorithm 2 as printed, which divides the budgets once more: m = 25, K = 5."""
     m, arity, beta = 25, 5, HALF
     chain = kary_chain(m, arity, 20, twice=True, spacing=30_000, steps=40)
     claimed = kary_claim(chain, m, arity, True, beta, subject)
@@ -136,7 +136,7 @@ def check_kary_twice(subject: Callable[[int, int], arb] = printed_kary) -> str:
     failure = chain.failure(worst)
     assert failure > beta and (round(float(claimed)), worst) == (733, 1127), "as the rows say"
     return (
-        f"thm:kary with Algorithm 1's second division is false at m = 25, K = 5: claimed gap {float(claimed):.0f}, "
+        f"thm:kary with Algorithm 2's second division is false at m = 25, K = 5: claimed gap {float(claimed):.0f}, "
         f"actual {worst} w.p. {float(failure):.3f} (exact, n = {chain.data.size})"
     )
 
@@ -161,7 +161,7 @@ def check_kary(subject: Callable[[int, int], arb] = corrected_kary) -> str:
     "thm:kary", "alg:quantiles", rejects=[lambda arity, levels: Fraction(1), lambda arity, levels: Fraction(1, levels)]
 )
 def check_kary_spend(subject: Callable[[int, int], Fraction] = lambda arity, levels: Fraction(1, arity - 1)) -> str:
-    """What Algorithm 1 spends with thm:kary's epsilon_i: epsilon / (K - 1), as it divides by K - 1 a second time."""
+    """What Algorithm 2 spends with thm:kary's epsilon_i: epsilon / (K - 1), as it divides by K - 1 a second time."""
 
     for arity, m in ((3, 26), (5, 25), (6, 100), (17, 83_521)):
         levels = kary_depth(m, arity)
@@ -172,7 +172,7 @@ def check_kary_spend(subject: Callable[[int, int], Fraction] = lambda arity, lev
         assert max(literal) == subject(arity, levels), (arity, m, max(literal))
         assert max(once) <= 1
     return (
-        "Algorithm 1 with thm:kary's epsilon_i spends epsilon / (K - 1): private, but not the utility that the "
+        "Algorithm 2 with thm:kary's epsilon_i spends epsilon / (K - 1): private, but not the utility that the "
         "theorem claims"
     )
 

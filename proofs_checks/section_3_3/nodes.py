@@ -210,11 +210,11 @@ def check_root_error(subject: Callable[[int, int, float], int] = edge_error) -> 
 
 @check("alg:quantiles", rejects=[lambda own, listed: listed[0], lambda own, listed: sum(listed) // 2])
 def check_recursion_edges(subject: Callable[[Sequence[int], Sequence[int]], int] = lambda own, listed: own[0]) -> str:
-    """The edges of Algorithm 1's recursion are the node's own sorted outputs o_{i_j}; the printed o_j are entries of
+    """The edges of Algorithm 2's recursion are the node's own sorted outputs o_{i_j}; the printed o_j are entries of
     the list that is being put together, in which those of earlier branches stand first."""
     for n in (8, 80, 800):  # K = 2, exact estimates of 1/4, 1/2, 3/4 of the records 1..n: an output of rank r is r
         quarter, half = n // 4, n // 2
         edge = subject([half], [quarter, half])
         rank = edge + (n - edge) // 2
         assert rank == 3 * n // 4, f"n = {n}: rank {rank} for {3 * n // 4}"
-    return "Algorithm 1: with o_1 of the list for the node's own output, 3/4 comes out at rank 5n/8 without any noise"
+    return "Algorithm 2: with o_1 of the list for the node's own output, 3/4 comes out at rank 5n/8 without any noise"

@@ -84,7 +84,7 @@ def _unsorted(x: Any, values: Any, quantiles: Any, **named: Any) -> float:
     rejects=[_other(calibration="sharp"), _other(adaptation="conditional"), _other(adaptation="edge"), _unsorted],
 )
 def check_law_in_package(subject: Callable[..., float] = log_density) -> str:
-    """The density of a release is that of Algorithm 1 in fractions, outcome by outcome: atoms spread over pieces."""
+    """The density of a release is that of Algorithm 2 in fractions, outcome by outcome: atoms spread over pieces."""
     cases = 0
     for data, algorithm in _instances():
         x, keywords = column(data), _keywords(algorithm)
@@ -93,7 +93,7 @@ def check_law_in_package(subject: Callable[..., float] = log_density) -> str:
             found = subject(x, values, algorithm.quantiles, **keywords) + log_width(outputs)
             assert math.isclose(found, float(log_ball(probability)), abs_tol=1e-9), (algorithm, outputs)
             cases += 1
-    return f"pq.log_density is the exact law of Algorithm 1 for {cases} outcomes, both adaptations"
+    return f"pq.log_density is the exact law of Algorithm 2 for {cases} outcomes, both adaptations"
 
 
 def _shape(node: Any) -> Any:
@@ -118,12 +118,12 @@ def _shape(node: Any) -> Any:
 def check_plan_in_package(
     subject: Callable[..., Any] = lambda quantiles, arity: plan(quantiles, epsilon=1, arity=arity),
 ) -> str:
-    """`pq.plan` builds the tree of Algorithm 1's index arithmetic, and each of its paths spends epsilon exactly."""
+    """`pq.plan` builds the tree of Algorithm 2's index arithmetic, and each of its paths spends epsilon exactly."""
     for m, arity in itertools.product(range(1, 64), (2, 3, 4, 7)):
         found = subject([F(i, m + 1) for i in range(1, m + 1)], arity)
         assert _shape(found.root) == _shape(build(range(m), arity)), (m, arity)
         assert max(_path_budgets(found.root)) == 1, (m, arity)
-    return "pq.plan is the tree of Algorithm 1 for m < 64 and four arities; no path spends more than epsilon"
+    return "pq.plan is the tree of Algorithm 2 for m < 64 and four arities; no path spends more than epsilon"
 
 
 def _path_budgets(node: Any) -> list[Fraction]:
@@ -149,7 +149,7 @@ def _frequencies(data: Grid, algorithm: Algorithm, trials: int, **changed: Any) 
     rejects=[{"calibration": "sharp", "epsilon": 8.0}, {"adaptation": "conditional"}, {"adaptation": "edge"}],
 )
 def check_release_in_package(subject: dict[str, Any] | None = None) -> str:
-    """Seeded releases have the frequencies of Algorithm 1 in fractions; a right one fails with probability 1e-6."""
+    """Seeded releases have the frequencies of Algorithm 2 in fractions; a right one fails with probability 1e-6."""
     trials, worst = 1500, 0.0
     for data, algorithm in _instances():
         if len(algorithm.quantiles) == 2:

@@ -1,4 +1,4 @@
-"""Privacy of Algorithm 1: exact losses of whole trees on neighbouring data."""
+"""Privacy of Algorithm 2: exact losses of whole trees on neighbouring data."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ QUARTERS = (Fraction(1, 4), Fraction(1, 2), Fraction(3, 4))
     rejects=[lambda levels: Fraction(1), lambda levels: Fraction(101, 100 * levels)],
 )
 def check_tree_privacy(subject: Callable[[int], Fraction] = lambda levels: Fraction(1, levels)) -> str:
-    """Algorithm 1 on the quartiles, add-remove: exact losses within epsilon, both adaptations, both calibrations."""
+    """Algorithm 2 on the quartiles, add-remove: exact losses within epsilon, both adaptations, both calibrations."""
     z = Fraction(1, 4)  # exp(-epsilon / 4): half of the budget each level
     exponent = 2 * subject(2)  # 1 when a level gets half
     assert exponent.denominator == 1
@@ -49,7 +49,7 @@ def check_tree_privacy(subject: Callable[[int], Fraction] = lambda levels: Fract
     ratio = float(log_ball(worst) / (-4 * log_ball(z)))
     assert ratio > 0.999, "all of epsilon can be lost"
     return (
-        "Algorithm 1, m = 3, add-remove: exact loss at most epsilon over all small neighbours (largest "
+        "Algorithm 2, m = 3, add-remove: exact loss at most epsilon over all small neighbours (largest "
         f"{ratio:.3f} epsilon)"
     )
 
@@ -75,7 +75,7 @@ def check_kary_privacy(subject: tuple[int, int] = (1, 2)) -> str:
             worst = max(worst, loss)
     ratio = float(log_ball(worst) / (-8 * log_ball(z)))
     return (
-        f"Algorithm 1, K = 3, m = 3, add-remove: exact loss at most epsilon (largest {ratio:.3f} epsilon), "
+        f"Algorithm 2, K = 3, m = 3, add-remove: exact loss at most epsilon (largest {ratio:.3f} epsilon), "
         "sorted outputs"
     )
 

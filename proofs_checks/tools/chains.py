@@ -19,7 +19,7 @@ Spend = Callable[[int, int], int]  # (depth, mechanisms of the node) -> exponent
 
 @dataclass(frozen=True)
 class Chain:
-    """An instance of Algorithm 1 with its data, the indices on the chain and the ranks by which they err on it."""
+    """An instance of Algorithm 2 with its data, the indices on the chain and the ranks by which they err on it."""
 
     algorithm: Algorithm
     data: Grid

@@ -1,4 +1,4 @@
-"""Exact law of Algorithm 1 (alg:quantiles) in rational arithmetic.
+"""Exact law of Algorithm 2 (alg:quantiles) in rational arithmetic.
 
 Priors are finite sets of atoms that stand for a density concentrated inside one cell between two records, so the tree
 of outcomes is finite. A mechanism that runs with budget `epsilon_i` is given by the rational `z = exp(-epsilon_i /
@@ -86,7 +86,7 @@ class Node:
 
 
 def build(indices: Sequence[int], arity: int, depth: int = 1) -> Node | None:
-    """The tree of Algorithm 1 on the given indices, exactly as its index arithmetic says."""
+    """The tree of Algorithm 2 on the given indices, exactly as its index arithmetic says."""
     size = len(indices)
     if size == 0:
         return None
@@ -172,7 +172,7 @@ def mechanism(
 
 @dataclass(frozen=True)
 class Algorithm:
-    """Algorithm 1 with everything but the data: quantiles (ascending), priors, z of each mechanism as it is run."""
+    """Algorithm 2 with everything but the data: quantiles (ascending), priors, z of each mechanism as it is run."""
 
     quantiles: tuple[Fraction, ...]
     priors: tuple[Prior, ...]

@@ -69,7 +69,7 @@ def lem_empirical(
     """Probability that one node's gap reaches gamma, given its edges (`lem:empirical`, `eq:empirical-probability`).
 
     edge_error: the weighted error of the edges. log_psi: of the restricted prior and records. epsilon_i: the budget
-    that the mechanism is run with; Algorithm 1 divides by the number of mechanisms of the node. slack: from
+    that the mechanism is run with; Algorithm 2 divides by the number of mechanisms of the node. slack: from
     `lem_error`. Holds before sorting.
 
     >>> round(lem_empirical(20, 3, math.log(0.1), epsilon_i=1), 6)
@@ -241,7 +241,7 @@ def thm_kary(
     p: power of the budgets `k**-p` by depth. arity: K, by default `ceil(exp(sqrt(log 2 log(m + 1))))` (the printed
     version allows no other). Corrected: `2 (K - 1) H A / epsilon` with `A = sum 2**(k-j) j**p` and `H = sum k**-p`
     over the k levels, plus less than `4 (2**(k-1) - 1)` ranks of rounding. The printed last step drops a ceiling; the
-    printed bound is too small at m = 83,521, say. divided_twice: Algorithm 1 divides by the number of a node's
+    printed bound is too small at m = 83,521, say. divided_twice: Algorithm 2 divides by the number of a node's
     mechanisms budgets that the theorem has divided by K - 1 already; run so, the release is epsilon / (K - 1)-private
     and the bound is K - 1 times larger.
 

@@ -31,7 +31,7 @@ from pq.private.fast.cells import (
 )
 from pq.private.fast.choose import picked, sort_values
 from pq.private.fast.laws import LARGEST, log_mass, mass, point_with
-from pq.private.fast.weights import fill_log_weights, is_moderate, running_weights, weight_outside
+from pq.private.fast.weights import fill_log_weights, edge_in_range, running_weights, weight_outside
 
 WIDER = 4.0  # times the reach that met a gap is asked for: the nodes below look a little further
 REACH = 7.5  # nats: weights beyond are less than e^-7 of the largest, before the prior has its say
@@ -59,8 +59,17 @@ def _ask(words: Any, view: Any, low: float, high: float) -> None:
 @uncounted
 def _within_range(view: Any, first: int, last: int) -> bool:
     """Whether the formulas do for all edges of the cells first..last, which are in increasing order."""
-    outer = is_moderate(cell_edge(view, first)) and is_moderate(cell_edge(view, last + 1))
-    return outer and is_moderate(cell_edge(view, first + 1)) and is_moderate(cell_edge(view, last))
+    outer = edge_in_range(cell_edge(view, first)) and edge_in_range(cell_edge(view, last + 1))
+    return outer and edge_in_range(cell_edge(view, first + 1)) and edge_in_range(cell_edge(view, last))
+
+
+@uncounted
+def _log_scale(view: Any, parts: Any, top: float, below: float, above: float) -> float:
+    """The largest of the weights near the target, below and above, in nats; NaN if they are beyond the formulas."""
+    top = max(top, below, above) if not math.isnan(top + below + above) else math.nan
+    if not -MOST_NATS < top < math.inf or not (edge_in_range(view[6]) and edge_in_range(view[7])):
+        return math.nan
+    return top if log_mass(parts, view[6], view[7]) > LEAST_LOG_MASS else math.nan
 
 
 @uncounted
@@ -94,14 +103,8 @@ def _cell(view: Any, parts: Any, target: tuple[int, float], rate: float, uniform
         below = weight_outside(view, parts, target, rate, first, last, -1, NEGLIGIBLE * total, logs)
         above = weight_outside(view, parts, target, rate, first, last, 1, NEGLIGIBLE * total, logs)
         if logs:
-            if math.isnan(top + below + above):  # beyond the formulas
-                return -2
-            if not (is_moderate(view[6]) and is_moderate(view[7])):
-                return -2
-            if not log_mass(parts, view[6], view[7]) > LEAST_LOG_MASS:
-                return -2
-            top = max(top, below, above)
-            if not -MOST_NATS < top < math.inf:
+            top = _log_scale(view, parts, top, below, above)
+            if math.isnan(top):
                 return -2
             for k in range(count):
                 total += math.exp(running[k] - top)

@@ -79,7 +79,7 @@ def fill_log_weights(view: Any, parts: Any, target: tuple[int, float], rate: flo
 
 
 @uncounted
-def is_moderate(edge: float) -> bool:
+def edge_in_range(edge: float) -> bool:
     """Whether an edge is within the range of the formulas, which know where the line ends."""
     return abs(edge) < MODERATE or math.isinf(edge)
 
@@ -87,9 +87,9 @@ def is_moderate(edge: float) -> bool:
 @uncounted
 def _most_mass(parts: Any, a: float, b: float, logs: bool) -> float:
     """Upper bound on the (log) mass of (a, b], whatever its ends."""
-    if (a > 0.0 and not is_moderate(a)) or (b < 0.0 and not is_moderate(b)):
+    if (a > 0.0 and not edge_in_range(a)) or (b < 0.0 and not edge_in_range(b)):
         return 0.0 if logs else 1.0
-    a, b = a if is_moderate(a) else -math.inf, b if is_moderate(b) else math.inf
+    a, b = a if edge_in_range(a) else -math.inf, b if edge_in_range(b) else math.inf
     return log_mass(parts, a, b) if logs else mass(parts, a, b)
 
 
