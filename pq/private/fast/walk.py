@@ -31,7 +31,7 @@ from pq.private.fast.cells import (
 )
 from pq.private.fast.choose import picked, sort_values
 from pq.private.fast.laws import LARGEST, log_mass, mass, point_with
-from pq.private.fast.weights import fill_log_weights, edge_in_range, running_weights, weight_outside
+from pq.private.fast.weights import edge_in_range, fill_log_weights, running_weights, weight_outside
 
 WIDER = 4.0  # times the reach that met a gap is asked for: the nodes below look a little further
 REACH = 7.5  # nats: weights beyond are less than e^-7 of the largest, before the prior has its say
@@ -64,6 +64,13 @@ def _within_range(view: Any, first: int, last: int) -> bool:
 
 
 @uncounted
+def _least_distance(view: Any, target: tuple[int, float]) -> float:
+    """Of the target from the ranks of a cell: where many records are alike, it may be far from all."""
+    nearest = cell_at(view, float(target[0]))  # it or the next
+    return min(cell_distance(view, nearest, target), cell_distance(view, min(nearest + 1, last_cell(view)), target))
+
+
+@uncounted
 def _log_scale(view: Any, parts: Any, top: float, below: float, above: float) -> float:
     """The largest of the weights near the target, below and above, in nats; NaN if they are beyond the formulas."""
     top = max(top, below, above) if not math.isnan(top + below + above) else math.nan
@@ -76,9 +83,7 @@ def _log_scale(view: Any, parts: Any, top: float, below: float, above: float) ->
 def _cell(view: Any, parts: Any, target: tuple[int, float], rate: float, uniform: float, room: Any) -> int:
     """The cell whose share of the weight covers the uniform; -2 if the numbers, or the room, do not do."""
     end, middle, logs = last_cell(view), float(target[0]), False
-    nearest = cell_at(view, middle)  # it or the next: where many records are alike, the target may be far from both
-    best = min(cell_distance(view, nearest, target), cell_distance(view, min(nearest + 1, end), target))
-    beyond = 1.0 + REACH / rate
+    best, beyond = _least_distance(view, target), 1.0 + REACH / rate
     while True:
         reach = best + beyond
         first, last = cell_at(view, middle - reach), min(end, cell_at(view, middle + 1.0 + reach) + 1)
@@ -86,10 +91,10 @@ def _cell(view: Any, parts: Any, target: tuple[int, float], rate: float, uniform
             wide = best + WIDER * beyond
             _ask(room[3], view, middle - wide, middle + wide + 2.0)
             return -2
+        filled = min(end, last + (first - last - 1) % TOGETHER)
+        last = last if has_gap(view, first, filled) or not _within_range(view, first, filled) else filled
         if not _within_range(view, first, last):
             return -2
-        filled = min(end, last + (first - last - 1) % TOGETHER)
-        last = last if has_gap(view, first, filled) else filled
         count = last - first + 1
         if count >= room[0].size:
             room[3][WANTS_ROOM] = count
