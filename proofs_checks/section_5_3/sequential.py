@@ -188,6 +188,7 @@ def check_sequential_run(subject: Callable[..., float] = bounds.thm_sequential) 
         )
         worst = max(worst, (losses.sum() - best) / bound)
         assert losses.sum() - best <= bound, (seed, losses.sum() - best, bound)
+    assert round(worst, 2) == 0.14, "as the row of the theorem says"
     return f"sequential DP-FTRL, 10 seeded runs: regret at most {worst:.2f} of the corrected bound"
 
 
@@ -250,25 +251,30 @@ def check_gradient_norms(subject: tuple[float, float] = (1.0, 1.0)) -> str:
     return "sum_j |grad_j|^2 <= F^2 d in v, <= (R + sigma_max)^2 in phi: 300 gradients, both attained"
 
 
-def last_line(b: float, f: float, scale: float) -> float:
-    """Corrected last line over sqrt(m d k T Y)/sigma_min: the root of 2 is kept."""
-    return 2 * math.sqrt(2) * (b * (f + 1) + scale)
+def last_line(b: Any, f: Any, scale: Any, root: Any) -> Any:
+    """Corrected last line over sqrt(m d k T Y_1)/sigma_min: the root of 2 is kept."""
+    return 2 * root * (b * (f + 1) + scale)
 
 
 @check(
     "thm:sequential/last-line",
     rejects=[
-        lambda b, f, scale: 2 * (b * (f + 1) + scale),
-        *(lambda b, f, scale, by=by: by * last_line(b, f, scale) for by in (0.99, 1.01)),
+        lambda b, f, scale, root: 2 * (b * (f + 1) + scale),
+        *(lambda b, f, scale, root, by=by: last_line(b, f, scale, root) * by / 100 for by in (99, 101)),
+        lambda b, f, scale, root: 2 * root * (b * f + scale),
     ],
 )
-def check_last_line(subject: Callable[[float, float, float], float] = last_line) -> str:
-    """The last printed line drops a factor sqrt(2): 2 BF sqrt(2) + 2 (B + s) sqrt(2) <= 2 (B(F+1) + s) is false."""
-    for b, f, scale in ((1.0, 1.0, 1.0), (1e-3, 10.0, 5.0), (3.0, 0.1, 0.0)):
-        before = 2 * math.sqrt(2) * b * f + 2 * math.sqrt(2) * (b + scale)
-        assert math.isclose(before, subject(b, f, scale), rel_tol=1e-12), (b, f, scale)  # d = 1 and Y_1 = Y_2: equal
-    assert round(last_line(1.0, 1.0, 1.0), 2) == 8.49 and 2 * (1 * (1 + 1) + 1) == 6, "as the row says"
-    return "the last step of the regret loses a factor sqrt(2) (B = F = sigma_max = m = d = 1: 8.49 > 6)"
+def check_last_line(subject: Callable[[Any, Any, Any, Any], Any] = last_line) -> str:
+    """The last printed line drops a factor sqrt(2): with it the line holds for all d >= 1 and Y_2 <= Y_1, as an equality
+    at d = 1 and Y_1 = Y_2, so that no smaller factor does (z3)."""
+    b, f, scale, root, y, d = z3.Reals("B F s root y d")  # y, d: roots of Y_2/Y_1 and of d
+    facts = (b > 0, f > 0, scale > 0, root > 0, root * root == 2, y > 0, y <= 1, d >= 1)
+    before = 2 * b * f * root * d + 2 * (b + scale) * root * y  # over sqrt(m k T Y_1)/sigma_min
+    follows(*facts, goal=before <= subject(b, f, scale, root) * d)
+    follows(*facts, y == 1, d == 1, goal=before == subject(b, f, scale, root))
+    shown = float(last_line(1, 1, 1, math.sqrt(2)))
+    assert round(shown, 2) == 8.49 and 2 * (1 * (1 + 1) + 1) == 6, "as the row says"
+    return f"the last step of the regret loses a factor sqrt(2) (B = F = sigma_max = m = d = 1: {shown:.2f} > 6)"
 
 
 def joint_excess(first: Any, second: Any, spent: Any) -> Any:
