@@ -48,9 +48,9 @@ def _epsilon_free(theta: float) -> Any:
 )
 def check_bounded_loss(subject: Callable[[int], tuple[Fraction, Fraction]] = lambda n: (F(0), F(n, 2))) -> str:
     """0 <= U^(eps) <= eps n/2 for n records and any probability measure, both attained, and a function on the line
-    that is bounded and convex is constant: a chord that rises, or falls, rises above every bound farther on (z3). U^(eps)
-    is not: far to the left and to the right it tends to the rank and the rest, times eps/2, and where these are equal
-    any law with mass between the records lies below."""
+    that is bounded and convex is constant: a chord that rises, or falls, rises above every bound farther on (z3).
+    U^(eps) is not: far to either side it tends to the rank and to the rest, times eps/2, and where these are equal any
+    law with mass between the records lies below."""
     rng = np.random.default_rng(37)
     for n in range(1, 6):
         seen = []

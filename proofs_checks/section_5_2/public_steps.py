@@ -109,7 +109,9 @@ def check_decomposition(subject: Callable[..., Fraction] = telescoped) -> str:
             mine, best = [F(1), F(0), F(0), F(0)], [F(0), F(1), F(0), F(0)]
         excess = [sum(p * (a - b) for p, a, b in zip(law, mine, best, strict=True)) for law in laws]
         assert excess[0] <= subject(laws, mine, best) + excess[2], trial
-        assert trial > 1 or excess[0] == subject(laws, mine, best) + excess[2], "attained where one of them is always right"
+        assert trial > 1 or excess[0] == subject(laws, mine, best) + excess[2], (
+            "attained where one of them is always right"
+        )
     return "thm:pubpri, decomposition: excess <= both integrals + error of the descent (300 exact cases)"
 
 
@@ -210,7 +212,9 @@ def mean_score(data: Sequence[int], rank: int, z: Fraction, low: int, high: int)
     "text:q-dependent-range",
     rejects=[lambda outside, whole: True, lambda outside, whole: outside == 0, lambda outside, whole: outside < 1],
 )
-def check_range_at_epsilon(subject: Callable[[Fraction, Fraction], bool] = lambda outside, whole: outside <= whole) -> str:
+def check_range_at_epsilon(
+    subject: Callable[[Fraction, Fraction], bool] = lambda outside, whole: outside <= whole,
+) -> str:
     """Psi^(q,eps) of the uniform prior falls by no narrower range whose rest scores at most as much as the whole range,
     and by every other: exact, for six columns and every end. Without eps the rest scores 0 if it misses the optimal
     interval."""

@@ -265,8 +265,8 @@ def last_line(b: Any, f: Any, scale: Any, root: Any) -> Any:
     ],
 )
 def check_last_line(subject: Callable[[Any, Any, Any, Any], Any] = last_line) -> str:
-    """The last printed line drops a factor sqrt(2): with it the line holds for all d >= 1 and Y_2 <= Y_1, as an equality
-    at d = 1 and Y_1 = Y_2, so that no smaller factor does (z3)."""
+    """The last printed line drops a factor sqrt(2): with it the line holds for all d >= 1 and Y_2 <= Y_1, and is an
+    equality at d = 1 and Y_1 = Y_2, so that no smaller factor does (z3)."""
     b, f, scale, root, y, d = z3.Reals("B F s root y d")  # y, d: roots of Y_2/Y_1 and of d
     facts = (b > 0, f > 0, scale > 0, root > 0, root * root == 2, y > 0, y <= 1, d >= 1)
     before = 2 * b * f * root * d + 2 * (b + scale) * root * y  # over sqrt(m k T Y_1)/sigma_min
@@ -278,7 +278,7 @@ def check_last_line(subject: Callable[[Any, Any, Any, Any], Any] = last_line) ->
 
 
 def joint_excess(first: Any, second: Any, spent: Any) -> Any:
-    """By how much an event of two runs in turn can exceed its budget: the first run's excess, and the second's delta."""
+    """How far an event of two runs in turn can exceed its budget: the first run's excess, and the second's delta."""
     return z3.If(first > spent, first - spent + spent * second, first * second)
 
 
@@ -298,7 +298,11 @@ def check_composition(subject: Callable[[Any, Any, Any], Any] = joint_excess) ->
     facts = (first >= 0, spent >= 0, here >= 0, here <= 1, there >= 0, delta >= 0, here <= there + delta)
     follows(*facts, delta <= 1, goal=first * here - spent * there <= subject(first, delta, spent))
     eighth = F(1, 8)
-    for mass, other, p, w in ((F(1), F(1, 4), F(1), 1 - eighth), (HALF, F(1), eighth, F(0)), (F(1), F(1), F(1), F(7, 8))):
+    for mass, other, p, w in (
+        (F(1), F(1, 4), F(1), 1 - eighth),
+        (HALF, F(1), eighth, F(0)),
+        (F(1), F(1), F(1), F(7, 8)),
+    ):
         exact = [z3.RealVal(str(value)) for value in (mass, eighth, other, mass * p - other * w)]
         assert z3.is_true(z3.simplify(subject(*exact[:3]) == exact[3])), "more than is needed"
     return "basic composition of adaptive runs: eps and delta add up (z3, for each output of the first and any event)"
@@ -364,7 +368,7 @@ def check_budgets(subject: Callable[..., tuple[Budget, ...]] = halves) -> str:
                 assert worst_delta(budgets, limit * mpmath.mpf("0.999")) > 2 * delta, "less than all is spent"
             one, two = (1 / corrected_multiplier(*run) ** 2 for run in runs)
             assert exact_delta(learning, 1 / mpmath.sqrt(one + two)) <= delta, "both runs together, on the curve"
-    return "two runs at half of (eps', delta') and a release at eps - eps': the worst mechanisms spend all of (eps, delta')"
+    return "two runs at half of (eps', delta') and a release at eps - eps': the worst spend all of (eps, delta')"
 
 
 def printed_weight(epsilon: Fraction, noise: Fraction) -> Fraction:

@@ -189,8 +189,8 @@ def model_entropy(epsilon: Fraction, mean: int, rate: float, likelihood: Likelih
     ],
 )
 def check_model_of_counts(subject: tuple[Any, Likelihood] = (tracking_rate, count_likelihood)) -> str:
-    """How far the model is from counts that are Poisson's with discrete noise: the row's limits are the largest relative
-    entropies of its five means, to one percent."""
+    """How far the model is from counts that are Poisson's with discrete noise: the row's limits are the largest
+    relative entropies of its five means, to one percent."""
     rate, likelihood = subject
     limits = {F(1, 100): 9.1e-8, F(1, 10): 5.2e-5, F(1, 2): 1.33e-3, F(1): 7.18e-3}
     for epsilon, limit in limits.items():
