@@ -229,8 +229,8 @@ def check_range_at_epsilon(
             assert (narrow >= whole) == subject(outside, whole), (data, z, rank, high)
             if z == 0 and rank < len(data) and data[rank] <= high:
                 assert outside == 0, "the optimal interval is kept"
-    data, epsilon = np.array([9000.0, 9100.0, 9200.0]), 2 * math.log(10)
-    found = [pq.log_psi(data, 0.67, pq.Uniform(0, top), epsilon) for top in (9200.0, 9300.0)]
+    three, epsilon = np.array([9000.0, 9100.0, 9200.0]), 2 * math.log(10)
+    found = [pq.log_psi(three, 0.67, pq.Uniform(0, top), epsilon) for top in (9200.0, 9300.0)]
     assert [round(math.exp(value), 4) for value in found] == [0.0217, 0.0226], "as the row says"
     exact = [mean_score((9000, 9100, 9200), 2, F(1, 10), 0, top) for top in (9200, 9300)]
     assert all(math.isclose(math.exp(one), two) for one, two in zip(found, exact, strict=True))

@@ -390,7 +390,7 @@ def check_printed_steps(subject: Callable[[Fraction, Fraction], Fraction] = prin
     for epsilon, noise in itertools.product((F(1, 10), F(1, 2), F(3)), (F(1, 3), F(10), F(1000))):
         ratio = subject(epsilon, noise) / least_weight(epsilon, noise)  # the square of least step over step
         assert (ratio + 2 + 1 / ratio) / 4 > 1, "the least sum is reached"  # the square of the sum over the least
-    assert (subject(F(1, 10), F(10)), least_weight(F(1, 10), F(10))) == (110, 101), "as the row says"
+    assert (subject(F(1, 10), F(10)), least_weight(F(1, 10), F(10))) == (F(110), F(101)), "as the row says"
     a, d, e, x = sympy.symbols("A D epsilon X", positive=True)
     value = a / (eta := sympy.sqrt(a / (d * (1 + x / e)))) + eta * d * (1 + x / e)
     assert sympy.simplify(value - balanced(a, d * (1 + x / e))) == 0, "least_weight is the least"
