@@ -203,6 +203,7 @@ def check_binary_display(subject: Callable[[int], arb] = lambda k: golden(k + 2)
         assert arb(fibonacci(k + 2) - 1) < subject(k), k
         short = golden(k + 1) / arb(5).sqrt()
         assert short < golden(k) and (short < fibonacci(k + 2) - 1) == (k > 1), k
+        assert (golden(k) < fibonacci(k + 2) - 1) == (k > 3), "the theorem is too small from k = 4 on"
     assert subject(80) < arb("1.001") * (fibonacci(82) - 1), "close in the end"
     claims = {}
     for k in range(2, 6):

@@ -64,15 +64,17 @@ def first_figure() -> dict[tuple[str, float, str], np.ndarray]:
     return found
 
 
-@check("fig:mplots", rejects=[("edge", "original"), ("conditional", "original")])
+@check("fig:mplots", rejects=[("edge", "original"), ("conditional", "original"), ("conditional", "edge")])
 def check_first_figure(subject: tuple[str, str] = ("original", "edge")) -> str:
-    """fig:mplots: the original is better at epsilon = 1, and within a quarter of the gap at epsilon = 0.1."""
+    """fig:mplots: the original is better at epsilon = 1 by more than ten standard errors; at epsilon = 0.1 it is level,
+    within two of them and an eighth of the gap."""
     gaps = first_figure()
     better, other = subject
     scores = {key: score(gaps[*key, better] - gaps[*key, other]) for key in (("gaussian", 1.0), ("age", 1.0))}
-    assert all(value < -3 for value in scores.values()), scores
+    assert all(value < -10 for value in scores.values()), scores
     for data in ("gaussian", "age"):
-        one, two = (gaps[data, 0.1, name].mean() for name in subject)
-        assert abs(one - two) < 0.25 * two, (data, one, two)
+        one, two = (gaps[data, 0.1, name] for name in subject)
+        assert abs(score(one - two)) < 2, (data, score(one - two))
+        assert abs(one.mean() - two.mean()) < 0.125 * two.mean(), (data, one.mean(), two.mean())
     text = ", ".join(f"{data} {value:.0f}" for (data, _), value in scores.items())
     return f"fig:mplots: the original less K-ary with edges at epsilon = 1 ({text} standard errors), like it at 0.1"

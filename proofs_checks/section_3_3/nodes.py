@@ -9,7 +9,19 @@ from fractions import Fraction
 
 from pq.bounds import lem_error
 from proofs_checks.engine.registry import check
-from proofs_checks.tools.exact import INFINITY, Grid, Points, Position, Prior, Restricted, adapt, gap, mechanism, psi
+from proofs_checks.tools.exact import (
+    INFINITY,
+    Algorithm,
+    Grid,
+    Points,
+    Position,
+    Prior,
+    Restricted,
+    adapt,
+    gap,
+    mechanism,
+    psi,
+)
 from proofs_checks.tools.trees import node_cases
 
 F = Fraction
@@ -83,6 +95,30 @@ def check_lem_empirical(subject: Callable[..., Fraction] = lem_error) -> str:
         f"lem:empirical and lem:prior hold with the slack of lem:error, given the edges: {cases} exact cases, "
         "both adaptations"
     )
+
+
+@check("lem:empirical", code=lem_error, rejects=[lem_error, lambda relative: F(101, 100), lambda relative: F(3)])
+def check_floors_of_a_node(slack: Callable[[Fraction], Fraction] = lambda relative: F(0)) -> str:
+    """Counterexample to lem:empirical by floors alone, in a run of the algorithm: m = 7, K = 2, n = 3, and the quantile
+    3/8 aims one rank too low between exact estimates of 1/4 and 1/2. With a whole rank added the bound holds."""
+    data, z, gamma = Grid(3), F(1, 1000), 1
+    quantiles = tuple(F(i, 8) for i in range(1, 8))
+    cells = (0, 0, 0, 1, 1, 2, 2)  # one atom each: ideal, but for 3/8, whose ideal cell is 1
+    priors: tuple[Prior, ...] = tuple({k + q: F(1)} for k, q in zip(cells, quantiles, strict=True))
+    low, high, relative = F(1, 4), 1 + HALF, HALF
+    for adaptation in ("conditional", "edge"):
+        algorithm = Algorithm(quantiles, priors, (z,) * 7, adaptation=adaptation)
+        ((outputs, chance),) = algorithm.law(data).items()
+        assert chance == 1 and (outputs[1], outputs[3]) == (low, high)
+        assert algorithm.gaps(data, outputs) == [0, 0, 1, 0, 0, 0, 0], "the edges are exact, and 3/8 is not"
+        view, restricted = Restricted(data, low, high), adapt(priors[2], low, high, adaptation)
+        target = math.floor(relative * view.size)
+        inner = sum(mass * z ** abs(view.below(o) - target) for o, mass in restricted.items())
+        assert inner == 1, "the restricted prior is perfect"
+        d = slack(relative).denominator
+        assert (chance * inner) ** d > z ** int(d * (gamma - slack(relative))), "the bound survives"
+    assert lem_error(relative) == gamma, "one rank is what lem:error adds here"
+    return "lem:empirical as printed, floors: gap 1 w.p. 1 where the bound is 1/1000 (n = 3, 3/8 between 1/4 and 1/2)"
 
 
 def _to_edges(prior: Prior, low: Position, high: Position, own: Fraction) -> Prior:

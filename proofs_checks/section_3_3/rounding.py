@@ -25,7 +25,6 @@ HALF = Fraction(1, 2)
     "text:aq-bound",
     "eq:empirical-probability",
     "lem:error",
-    "lem:empirical",
     code=lem_error,
     rejects=[lem_error, lambda: F(1)],
 )

@@ -247,7 +247,8 @@ def check_tied_edge(
     subject: Callable[[Fraction, int], Fraction] = lambda relative, ties: (1 - relative) * ties,
 ) -> str:
     """A lower edge that equals t records throws them all out of the node, so the node's target moves by t, and its
-    gap counts none of them: (1 - q~) t ranks beyond the edges' errors, attained."""
+    gap counts none of them: (1 - q~) t ranks beyond the edges' errors, attained. An upper edge on t records adds
+    nothing: they lie above it for its own gap too."""
     for ties, relative in itertools.product((1, 2, 5, 1000), (F(1, 4), HALF, F(3, 4))):
         inside = 4 * 12
         data = Points((F(1),) * ties + tuple(F(2 + i) for i in range(inside)))
@@ -257,4 +258,10 @@ def check_tied_edge(
         lost = gap(data, relative, o) - (1 - relative) * gap(data, F(0), F(1))
         rounding = 1  # floors of both targets
         assert subject(relative, ties) - rounding < lost <= subject(relative, ties) + rounding, (ties, relative, lost)
+        above = Points(tuple(F(1 + i) for i in range(inside)) + (F(100),) * ties)
+        beneath = Restricted(above, -INFINITY, F(100))
+        own = F(inside, inside + ties)  # the quantile that the upper edge gives without error
+        o = math.floor(relative * beneath.size) + HALF
+        assert beneath.size == inside and gap(above, own, F(100)) == 0
+        assert gap(above, relative * own, o) < rounding + 1, "an upper edge"
     return "an edge on t equal records shifts the node's target by (1 - q~) t ranks, beyond any slack for floors"

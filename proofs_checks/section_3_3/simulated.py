@@ -39,8 +39,9 @@ def harmonic(logs: Iterable[float]) -> float:
 
 
 @check("thm:kary-main", "thm:binary", "thm:kary", code=(thm_kary, thm_binary), rejects=[0.4, 0.1])
-def check_original(share: float = 1.0) -> str:
-    """thm:binary and thm:kary (K = 3, p = 2) under edge adaptation, with wrong priors."""
+def check_original(share: float = 0.5) -> str:
+    """Half of thm:binary and of thm:kary (K = 3, p = 2) under edge adaptation, with wrong priors: these runs keep to it
+    too, but not to 0.4 of thm:kary."""
 
     def binary(x: np.ndarray, release: pq.Release) -> float:
         logs = [known_log_psi(x.tobytes(), WRONG, float(release.epsilon) / 3, q) for q in EIGHTHS]
@@ -55,7 +56,7 @@ def check_original(share: float = 1.0) -> str:
         worst_rate(EIGHTHS, binary, share, epsilon=30, priors=WRONG, adaptation="edge"),
         worst_rate(EIGHTHS, kary, share, epsilon=60, priors=WRONG, adaptation="edge", arity=3, budget_power=2),
     ]
-    return report_rates("thm:binary, thm:kary", rates)
+    return report_rates("half of thm:binary, of thm:kary", rates)
 
 
 def restricted_log_psi(x: np.ndarray, release: pq.Release, i: int, epsilon_i: float) -> float:
@@ -80,10 +81,11 @@ def restricted_log_psi(x: np.ndarray, release: pq.Release, i: int, epsilon_i: fl
     "lem:empirical-quantiles",
     "ours:dyadic-conditional",
     code=(lem_empirical_quantiles, dyadic_conditional),
-    rejects=[0.5, 0.1],
+    rejects=[(0.48, 1.0), (0.5, 0.6)],
 )
-def check_restricted(share: float = 1.0) -> str:
-    """lem:empirical-quantiles under both adaptations, and ours:dyadic-conditional, with the Psi^ of each run."""
+def check_restricted(shares: tuple[float, float] = (0.5, 1.0)) -> str:
+    """Half of lem:empirical-quantiles under both adaptations, and ours:dyadic-conditional, with the Psi^ of each run;
+    0.48 of the first is exceeded too often, and 0.6 of the second."""
 
     def logs(x: np.ndarray, release: pq.Release) -> float:
         epsilon_i = float(release.epsilon) / release.plan.depth
@@ -96,11 +98,11 @@ def check_restricted(share: float = 1.0) -> str:
         return bounds.dyadic_conditional(logs(x, release), float(release.epsilon), 7, BETA)
 
     rates = [
-        worst_rate(EIGHTHS, plain, share, epsilon=30, priors=WIDE, adaptation="conditional"),
-        worst_rate(EIGHTHS, plain, share, epsilon=30, priors=WIDE, adaptation="edge"),
-        worst_rate(EIGHTHS, dyadic, share, epsilon=30, priors=WIDE, adaptation="conditional"),
+        worst_rate(EIGHTHS, dyadic, shares[1], epsilon=30, priors=WIDE, adaptation="conditional"),
+        worst_rate(EIGHTHS, plain, shares[0], epsilon=30, priors=WIDE, adaptation="conditional"),
+        worst_rate(EIGHTHS, plain, shares[0], epsilon=30, priors=WIDE, adaptation="edge"),
     ]
-    return report_rates("lem:empirical-quantiles conditional, edge; uniform quantiles", rates)
+    return report_rates("uniform quantiles; half of lem:empirical-quantiles, conditional and edge", rates)
 
 
 def release_by_level(
@@ -124,8 +126,9 @@ def release_by_level(
     code=(binary_weighted, binary_shares, kary_weighted, kary_shares),
     rejects=[0.4, 0.1],
 )
-def check_level_shares(share: float = 1.0) -> str:
-    """ours:binary-shares and ours:kary-shares (K = 3): budgets by level under edge adaptation, with wrong priors."""
+def check_level_shares(share: float = 0.5) -> str:
+    """Half of ours:binary-shares and of ours:kary-shares (K = 3): budgets by level under edge adaptation, with wrong
+    priors; 0.4 of one of them is exceeded too often."""
 
     def logs(x: np.ndarray, release: pq.Release) -> float:
         pairs = zip(EIGHTHS, release.plan.epsilons, strict=True)
@@ -147,4 +150,4 @@ def check_level_shares(share: float = 1.0) -> str:
             (kary, bounds.kary_shares(2), 60, 3),
         )
     ]  # fmt: skip
-    return report_rates("ours:binary-shares, ours:kary-shares", rates)
+    return report_rates("half of ours:binary-shares, of ours:kary-shares", rates)

@@ -55,10 +55,17 @@ def check_mixture(share: float = 1.0) -> str:
 
 
 @check(
-    "cor:cauchy-robust", "cor:multi-cauchy", "cor:multiple", code=(cor_multiple, cor_multi_cauchy), rejects=[0.5, 0.1]
+    "cor:cauchy-robust",
+    "cor:multi-cauchy",
+    "cor:multiple",
+    code=(cor_multiple, cor_multi_cauchy),
+    rejects=[(0.13, 0.54, 0.3), (0.14, 0.52, 0.3), (0.14, 0.54, 0.28)],
 )
-def check_cauchy_tree(share: float = 1.0) -> str:
-    """cor:multi-cauchy (conditional), cor:multiple (edge): robust for wrong predictions, consistent for right ones."""
+def check_cauchy_tree(shares: tuple[float, float, float] = (0.14, 0.54, 0.3)) -> str:
+    """cor:multi-cauchy (conditional), cor:multiple (edge): robust for wrong predictions, consistent for right ones.
+
+    shares: of the three bounds, which these runs keep to; they are as loose as that, and no looser.
+    """
 
     def tree(x: np.ndarray, release: pq.Release) -> float:
         return bounds.cor_multi_cauchy(outer(x), 4.0, separation(x), 200.0, 7, BETA)
@@ -68,8 +75,8 @@ def check_cauchy_tree(share: float = 1.0) -> str:
 
     common: dict[str, Any] = {"epsilon": 200}
     rates = [
-        worst_rate(EIGHTHS, tree, share, TIES, priors=WIDE, adaptation="conditional", **common),
-        worst_rate(EIGHTHS, multiple, share, TIES, priors=WRONG.mix(WIDE, 0.25), adaptation="edge", **common),
+        worst_rate(EIGHTHS, tree, shares[0], TIES, priors=WIDE, adaptation="conditional", **common),
+        worst_rate(EIGHTHS, multiple, shares[1], TIES, priors=WRONG.mix(WIDE, 0.25), adaptation="edge", **common),
     ]
     right = []
     for name, x in COLUMNS.items():
@@ -77,5 +84,9 @@ def check_cauchy_tree(share: float = 1.0) -> str:
             others = [other for other in COLUMNS if other != name]
             priors = [perfect(x, q).mix(WIDE, 0.25) for q in EIGHTHS]
             consistent = functools.partial(multiple, side=1)
-            right.append(worst_rate(EIGHTHS, consistent, share, others, priors=priors, adaptation="edge", **common))
-    return report_rates("cor:multi-cauchy, cor:multiple robust, consistent", [*rates, max(right)], len(COLUMNS) - 1)
+            right.append(worst_rate(EIGHTHS, consistent, shares[2], others, priors=priors, adaptation="edge", **common))
+    return report_rates(
+        "0.14 of cor:multi-cauchy, 0.54 and 0.3 of cor:multiple robust, consistent",
+        [*rates, max(right)],
+        len(COLUMNS) - 1,
+    )

@@ -170,7 +170,8 @@ def check_gaussian_width(subject: Callable[[int], float] = lambda p: 2 * math.sq
 
 @check("step:dpftrl-concentration", rejects=[0.6, 0.0, 0.99, 1.01])
 def check_concentration(subject: float = 1.0) -> str:
-    """Pr{max |z_i| >= E max |z_i| + sqrt(2 log(T/b))} <= b/T: exact tails of the largest of p normals."""
+    """Pr{|z|_* >= E |z|_* + C sqrt(2 log(T/b))} <= b/T: exact tails of the largest of p normals, of their Euclidean
+    length (C = 1 for both), and of the l1 norm of two (C = sqrt 2)."""
     largest = 0.0
     for p in (1, 2, 10, 1000):
         mean = mpmath.quad(lambda x, p=p: 1 - mpmath.erf(x / mpmath.sqrt(2)) ** p, [0, 2, 4, 8, 20])
@@ -179,12 +180,18 @@ def check_concentration(subject: float = 1.0) -> str:
             tail = -mpmath.expm1(p * mpmath.log1p(-mpmath.erfc(at / mpmath.sqrt(2))))
             assert tail <= failure, (p, failure)
             largest = max(largest, float(tail / failure))
+            length = mpmath.sqrt(2) * mpmath.gammaprod([mpmath.mpf(p + 1) / 2], [mpmath.mpf(p) / 2])
+            reach = length + subject * mpmath.sqrt(2 * mpmath.log(1 / mpmath.mpf(failure)))
+            assert mpmath.gammainc(mpmath.mpf(p) / 2, reach**2 / 2, mpmath.inf, regularized=True) <= failure, p
+            if p == 2:  # |z_1| + |z_2| is sqrt 2 times the larger of |z_1 + z_2| and |z_1 - z_2| over sqrt 2
+                place = mpmath.sqrt(2) * mean + subject * mpmath.sqrt(4 * mpmath.log(1 / mpmath.mpf(failure)))
+                assert 1 - mpmath.erf(place / 2) ** 2 <= failure, "the l1 norm"
     rare, mean = mpmath.mpf(10) ** -40_000, mpmath.sqrt(2 / mpmath.pi)  # of one normal
     tails = [
         mpmath.erfc(mean / mpmath.sqrt(2) + by * mpmath.sqrt(-mpmath.log(rare))) for by in (subject, 0.995 * subject)
     ]
     assert tails[0] <= rare < tails[1], "no smaller constant does for rare events"
-    return f"Gaussian concentration of the largest modulus: exact tails at most {largest:.2f} of b/T"
+    return f"Gaussian concentration of the max, l2 and l1 norms: exact tails of the max at most {largest:.2f} of b/T"
 
 
 def normal(x: arb) -> arb:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from fractions import Fraction
 from typing import Any
 
 import mpmath
 import numpy as np
 
 from pq.bounds import dpftrl_noise, gaussian_delta
-from pq.learners import DPFTRL, EntropicMirror, SquareRootAggregator
+from pq.learners import DPFTRL, EntropicMirror, SquareRootAggregator, TreeAggregator
 from proofs_checks.engine.registry import check
 from proofs_checks.section_4_3.regret import floored
 from proofs_checks.tools.broken import scaled
@@ -73,24 +74,23 @@ def check_mirror_in_package(subject: Callable[..., Any] = EntropicMirror) -> str
     "ours:square-root-sums",
     code=SquareRootAggregator,
     rejects=[
-        lambda steps, std, shape, rng: SquareRootAggregator(steps, 1.05 * std, shape, rng),
-        lambda steps, std, shape, rng: SquareRootAggregator(steps, 0.95 * std, shape, rng),
+        lambda steps, std, shape, rng: SquareRootAggregator(steps, 1.01 * std, shape, rng),
+        lambda steps, std, shape, rng: SquareRootAggregator(steps, 0.99 * std, shape, rng),
+        lambda steps, std, shape, rng: TreeAggregator(steps, std, shape, rng),
     ],
 )
 def check_square_root_in_package(subject: Callable[..., Any] = SquareRootAggregator) -> str:
-    """Noise of the t-th sum of `SquareRootAggregator`: variance sum c_k^2; 40,000 draws, a right one fails w.p. 1e-9.
-
-    A mean of N squares of normals is off by a factor 1 + 2 sqrt(x/N) + 2 x/N with probability exp(-x) at most.
-    """
-    draws, steps, x = 40_000, 6, math.log(2 * 6 / 1e-9)
-    sums = subject(steps, 1.0, draws, np.random.default_rng(13))
-    variance = 0.0
+    """The t-th sum of `SquareRootAggregator` is the exact sum and the noise sum_k c_k z_(t-k) of the normals that its
+    generator draws, to the rounding of sums: 300 steps, so that blocks of all sizes occur."""
+    steps, width, std = 300, 4, 3.0
+    values = np.random.default_rng(5).integers(-9, 10, (steps, width)).astype(float)
+    sums, replayed = subject(steps, std, width, np.random.default_rng(13)), np.random.default_rng(13)
+    white = np.array([replayed.standard_normal((width,)) for _ in range(steps)])
+    weights = np.array([float(Fraction(math.comb(2 * k, k), 4**k)) for k in range(steps)])
     for t in range(steps):
-        noise = np.asarray(sums.add(np.zeros(draws)))
-        variance += (math.comb(2 * t, t) / 4**t) ** 2
-        ratio = float(np.mean(noise**2)) / variance
-        assert 1 - 2 * math.sqrt(x / draws) <= ratio <= 1 + 2 * math.sqrt(x / draws) + 2 * x / draws, (t, ratio)
-    return "SquareRootAggregator: the variance of each sum is that of the square root's rows"
+        wanted = values[: t + 1].sum(axis=0) + std * weights[t::-1] @ white[: t + 1]
+        assert np.allclose(sums.add(values[t]), wanted, rtol=0, atol=std * 1e-6), t
+    return "SquareRootAggregator: each of 300 sums has the noise of the square root's row, draw by draw"
 
 
 @check(

@@ -331,6 +331,48 @@ def check_exponentiated_gradient(subject: Callable[..., np.ndarray] = floored) -
     return "entropic update: exponentiated gradient (rate eta/m), its weights scaled and clipped at the floor gamma/d"
 
 
+Display = tuple[float, float]  # A and D of A/eta + eta D
+
+
+def learning_display(steps: int, m: int, d: int, gamma: float, epsilon: float, noise: float) -> Display:
+    """The display as corrected, beta' = 1/10."""
+    return _display(steps, m, d, gamma, noise, m * d, min(1.0, epsilon * (2 if m > 1 else 1)))
+
+
+def _display(steps: int, m: int, d: int, gamma: float, noise: float, size: int, moved: float) -> Display:
+    spread = 4 * math.sqrt(math.log(size)) + 2 * math.sqrt(2 * math.log(steps / 0.1))
+    inside = 1 + spread * noise * math.sqrt(math.ceil(math.log2(steps))) * moved
+    return m**2 * math.log(d), d**2 * steps / gamma**2 * inside
+
+
+@check(
+    "thm:quantile-regret/learning-sum",
+    code=(bounds.thm_dpftrl, bounds.lem_refined_sensitivity),
+    rejects=[
+        lambda t, m, d, gamma, e, noise: _display(t, m, d, gamma, noise, d, min(1.0, e)),
+        lambda t, m, d, gamma, e, noise: _display(t, m, d, gamma, noise, m * d, min(1.0, e)),
+        lambda t, m, d, gamma, e, noise: _display(t, m, d, gamma, noise, d, min(1.0, e * (2 if m > 1 else 1))),
+        lambda *case: (learning_display(*case)[0] / case[1], learning_display(*case)[1]),
+        *(lambda *case, by=by: (by * learning_display(*case)[0], learning_display(*case)[1]) for by in (0.99, 1.01)),
+        *(lambda *case, by=by: (learning_display(*case)[0], by * learning_display(*case)[1]) for by in (0.99, 1.01)),
+    ],
+)
+def check_learning_display(subject: Callable[..., Display] = learning_display) -> str:
+    """What thm:dpftrl yields with the range m^2 log d, L = d/gamma, Delta_2 = (2d/gamma) min{1, eps~_m} and the width
+    2 sqrt(log(md)), at any step size. The smaller eps in the place of eps~_m is true as well, by our sensitivity."""
+    for steps, m, d, epsilon, eta in itertools.product((2, 64, 1024), (1, 3, 50), (2, 8), (0.05, 0.4, 3.0), (0.1, 7.0)):
+        gamma, noise = 0.25, 4.0
+        sensitivity = 2 * d / gamma * min(1.0, epsilon * (2 if m > 1 else 1))
+        known: dict[str, Any] = {"regularizer_range": m**2 * math.log(d), "lipschitz": d / gamma, "beta": 0.1}
+        known |= {"gaussian_width": 2 * math.sqrt(math.log(m * d)), "noise": noise, "sensitivity": sensitivity}
+        spread, slope = subject(steps, m, d, gamma, epsilon, noise)
+        wanted = bounds.thm_dpftrl(steps, step_size=eta, version="paper", **known)
+        assert math.isclose(spread / eta + eta * slope, wanted, rel_tol=1e-12), (steps, m, d, epsilon)
+        ours = bounds.lem_refined_sensitivity(epsilon, d, gamma, quantiles=m)
+        assert ours <= 2 * d / gamma * min(1.0, epsilon), "the note of the row"
+    return "first sum of the regret: thm:dpftrl with sqrt(log(md)) and eps~_m, at any step size"
+
+
 @check(
     "thm:quantile-regret/learning-sum",
     rejects=[lambda m, d: 2 * np.sqrt(np.log(d)), lambda m, d: np.sqrt(np.log(m * d))],
@@ -340,11 +382,14 @@ def check_width_of_product(subject: Callable[[int, int], Any] = lambda m, d: 2 *
     cut, count = arb("2.3"), 100  # the mean is at least cut Pr{largest >= cut}
     assert cut * (1 - (cut / arb(2).sqrt()).erf() ** count) < float(subject(50, 2)), "exceeded (interval arithmetic)"
     with mpmath.workdps(30):
-        for m, d in ((1, 2), (9, 4), (50, 2)):
+        for m, d in ((1, 2), (1, 3), (9, 4), (50, 2), (1000, 100)):
+            # any number n of normals: E max <= sqrt(2 log(2n)), which is 2 sqrt(log n) at most, as 2n <= n^2
+            assert 2 * m * d <= (m * d) ** 2
 
             def above(t: Any, count: int = m * d) -> Any:
                 return 1 - mpmath.erf(t / mpmath.sqrt(2)) ** count
 
             width = mpmath.quad(above, [0, 1, 2, 3, 4, 6, 12])
             assert width <= subject(m, d), (m, d, float(width))
+            assert (m, d) != (50, 2) or mpmath.nstr(width, 3) == "2.75", "as the row says"
     return "Gaussian width over m simplices: 2 sqrt(log(md)) holds, 2 sqrt(log d) does not (m = 50, d = 2: 2.75 > 1.67)"

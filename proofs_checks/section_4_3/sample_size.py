@@ -7,10 +7,12 @@ import math
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import sympy
 
+from pq import bounds
 from proofs_checks.engine.registry import check
 from proofs_checks.tools.cases import with_ends
 from proofs_checks.tools.exact import Points, log_ball, psi
@@ -126,3 +128,58 @@ def check_sample_units(subject: Callable[..., float] = sample_bracket) -> str:
     printed = printed_bracket(v, width, psi, lam, alpha)
     assert round(excess, 3) == 0.405 and 10**16 * printed < 1, "as the row says"
     return f"sample size for Lipschitz classes: excess {excess:.2f} > {alpha} after T = 1, printed T {printed:.1e}"
+
+
+LIPSCHITZ = {"quantiles": 1.5, "lipschitz": 2.0, "width": 6.0, "separation": -2.0, "mixture": -4.0, "alpha": -4.0}
+
+
+def _powers(noisy: float = 1.5, silent: float = 1.0, **others: float) -> tuple[float, float, dict[str, float]]:
+    return noisy, silent, LIPSCHITZ | others
+
+
+@check(
+    "cor:quantile-regret/sample-size",
+    code=(bounds.thm_quantile_regret, bounds.cor_quantile_regret),
+    rejects=[
+        _powers(2.0),
+        _powers(1.515),
+        _powers(1.485),
+        _powers(1.5, 1.5),
+        _powers(1.5, 0.99),
+        *(_powers(quantiles=power) for power in (1.0, 2.0, 4.0, 1.485, 1.515)),
+        _powers(lipschitz=1.0),
+        _powers(width=0.0),
+        _powers(separation=-1.0),
+        _powers(mixture=-2.0),
+        _powers(alpha=-2.0),
+    ],
+)
+def check_samples_in_quantiles(subject: tuple[float, float, dict[str, float]] = _powers()) -> str:
+    """Ours: m^{3/2} samples for m quantiles, m without noise, for cells; m^{3/2} V^2 (b - a)^6/(lambda^4 psi^2 alpha^4)
+    for the Lipschitz class, m without noise as well. With so many more samples our average regret stays what it was.
+
+    For cells it is the regret itself, so large m that the deviation does not count and T within one power of two.
+    """
+    noisy, silent, lipschitz = subject
+    for noise, power in ((1e12, noisy), (0.0, silent)):
+        common: dict[str, Any] = {"epsilon": 0.5, "noise": noise, "beta": 0.9, "mixture": 0.2}
+
+        def average(m: int, steps: int, common: dict[str, Any] = common) -> float:
+            return bounds.thm_quantile_regret(steps, 4, 0.2, quantiles=m, **common).regret / steps
+
+        first, more = average(10**12, 2**600), average(15 * 10**11, 2**500 * round(2**100 * 1.5**power))
+        assert abs(more / first - 1) < 1e-4, (noise, power, more / first)
+        assert math.isclose(average(10**12, 2**500 * round(2**100 * 1.69)) / first, 1 / 1.3, rel_tol=1e-4), "alpha^-2"
+    known = {"quantiles": 10**6, "lipschitz": 3.0, "width": 2.0, "separation": 0.1, "mixture": 0.25, "alpha": 1.0}
+    for (name, power), wide in [*((item, True) for item in lipschitz.items()), (("quantiles", silent), False)]:
+        averages = []
+        for by in (1, 4):
+            case, steps = {**known, name: known[name] * by}, 2**200 * round(2**100 * by**power)
+            target, noise_factor = case.pop("alpha"), 50 * (math.sqrt(case["quantiles"]) if wide else 1)  # width of m
+            case["mixture"] /= 8  # below one in both cases
+            found = bounds.cor_quantile_regret("robust-lipschitz", steps, noise_factor=noise_factor, **case)  # type: ignore[arg-type]
+            averages.append(found.rate / steps / target)
+        assert math.isclose(*averages, rel_tol=1e-6), (name, power, averages)
+    return (
+        "samples for m quantiles: m^(3/2) with noise, m without; Lipschitz m^(3/2) V^2 (b-a)^6/(lambda^4 psi^2 alpha^4)"
+    )

@@ -129,7 +129,9 @@ def check_settings_balance(subject: Powers = right_settings) -> str:
     ],
 )
 def check_settings_in_package(subject: Callable[..., Any] = bounds.cor_quantile_regret) -> str:
-    """The package's settings and rates are those with sqrt m for m (ours:regret-in-quantiles), but for whole cells."""
+    """The package's settings and rates are those with sqrt m for m (ours:regret-in-quantiles), but for whole cells; and
+    what they have for m: its root, or with noise, X in proportion to the width sqrt m, m^(3/4), for cells; the roots of
+    these for the Lipschitz classes. Where the paper has sqrt m, the root of all that."""
     known: dict[str, Any] = {"quantiles": 9, "noise_factor": 50.0, "cells": 7, "mixture": 0.25}
     known |= {"lipschitz": 3.0, "width": 2.0, "separation": 0.1}
     place = {M: 3.0, X: 50.0, T: 1e16, D: 7, LAM: 0.25, V: 3.0 * 2.0**3 / 0.1}
@@ -140,6 +142,10 @@ def check_settings_in_package(subject: Callable[..., Any] = bounds.cor_quantile_
         assert found.cells == (math.ceil(cells) if smooth else 7), (case, found.cells, cells)
         assert math.isclose(found.robustness, min(floor, 0.5), rel_tol=1e-9), (case, found.robustness, floor)
         assert math.isclose(found.rate, float(claim.subs(at)), rel_tol=1e-9), (case, found.rate)
+        in_place, whole = (0.25, 0.375) if smooth else (0.5, 0.75), case.startswith("robust")
+        for wider, power in zip((1.0, 4.0), in_place, strict=True):
+            more = subject(case, 10**16, **{**known, "quantiles": 9 * 16, "noise_factor": 50.0 * wider})
+            assert math.isclose(more.rate / found.rate, 16 ** (power if whole else power / 2), rel_tol=1e-9), case
     return "cor_quantile_regret: d, gamma and rate of the four classes, with sqrt m where the paper has m"
 
 

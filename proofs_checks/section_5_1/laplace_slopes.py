@@ -94,6 +94,36 @@ def extrema_at_ends(a: float, b: float) -> bool:
 
 @check(
     "eq:closed-form/phi-extrema",
+    rejects=[
+        lambda a, b: z3.BoolVal(True),
+        lambda a, b: z3.BoolVal(False),
+        lambda a, b: a >= 0,
+        lambda a, b: z3.Or(100 * a >= -b, b <= 0),
+        lambda a, b: z3.Or(a > 0, b < 0),
+    ],
+)
+def check_extrema_for_all(subject: Callable[[Any, Any], Any] = lambda a, b: z3.Or(a >= 0, b <= 0)) -> str:
+    """Every interval and phi: with 0 not strictly inside, dU/dphi lies between its values at the ends; with 0 inside it
+    rises from the larger one into the interval."""
+    a, b, p, q = z3.Reals("a b p q")
+    domain, t = (a < b, p > 0, p <= 1, q > 0, q <= 1, p + q < 2), p * q
+    f, room, left, right = a * q - b * p, 2 - p - q, a - b * t, -(b - a * t)  # at p = t and at p = 1, over 1 - t
+    low, high = z3.If(left <= right, left, right), z3.If(left <= right, right, left)
+    between = z3.And(low * room <= f * (1 - t), f * (1 - t) <= high * room)
+    follows(*domain, subject(a, b), goal=between)
+    # p runs from t (left end) to 1 (right end), q = t/p
+    c, d = sympy.symbols("a b", real=True)
+    r, s = sympy.symbols("p t", positive=True)
+    value = (c * s / r - d * r) / (2 - r - s / r)
+    inward = [sympy.simplify(sympy.diff(value, r).subs(r, s) * (1 - s) * s + 2 * c)]
+    inward += [sympy.simplify(-sympy.diff(value, r).subs(r, 1) * (1 - s) - 2 * d)]
+    assert inward == [0, 0], "slopes into the interval at its ends: -2a and 2b over positive factors"
+    follows(*domain, z3.Not(subject(a, b)), goal=z3.If(left >= right, a < 0, b > 0))
+    return "dU/dphi over an interval: extrema at the ends iff 0 is not strictly inside (z3, sympy: all a, b, phi)"
+
+
+@check(
+    "eq:closed-form/phi-extrema",
     "eq:closed-form/phi-derivative",
     "ours:phi-derivative",
     rejects=[lambda a, b: True, lambda a, b: False, lambda a, b: a < 0 < b],

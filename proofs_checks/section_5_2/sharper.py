@@ -134,6 +134,11 @@ def check_public_difference(share: float = 1.0) -> str:
         lambda *a, **k: bounds.pubpri_difference(*a, **{**k, "data_bound": k["data_bound"] / 2}),
         lambda *a, **k: bounds.pubpri_difference(*a, **{**k, "scale_max": k["scale_min"]}),
         lambda *a, **k: bounds.thm_pubpri(*a, density_bound=1.0, **k),
+        *(scaled(bounds.pubpri_difference, by) for by in (0.99, 1.01)),
+        *(
+            lambda *a, by=by, **k: bounds.pubpri_difference(*a, **{**k, "total_variation": by * k["total_variation"]})
+            for by in (0.99, 1.01)
+        ),
     ],
 )
 def check_difference_terms(subject: Callable[..., float] = bounds.pubpri_difference) -> str:

@@ -121,6 +121,8 @@ def optimal_log_psi(x: np.ndarray, q: float, prior: Any) -> float:
         lambda x, q, prior: pq.log_psi(x, q, prior, 1.0),
         lambda x, q, prior: pq.log_psi(x, q / 2, prior),
         lambda x, q, prior: 0.0,
+        lambda x, q, prior: optimal_log_psi(x, q, prior) - math.log(len(x)),
+        *(lambda x, q, prior, by=by: by * optimal_log_psi(x, q, prior) for by in (0.99, 1.01)),
     ],
 )
 def check_optimal_interval_only(subject: Callable[[np.ndarray, float, Any], float] = optimal_log_psi) -> str:
@@ -139,6 +141,12 @@ def check_optimal_interval_only(subject: Callable[[np.ndarray, float, Any], floa
             moved[rank : rank + 1] += 0.125
             assert abs(subject(np.sort(other), q, prior) - subject(x, q, prior)) < 1e-12, (n, q)
             assert subject(np.sort(moved), q, prior) > subject(x, q, prior) + 1e-3, (n, q)
+            ends = x[rank - 1] if rank else -math.inf, x[rank] if rank < n else math.inf
+            assert abs(subject(x, q, prior) - float(prior.log_mass(*ends))) < 1e-12, "its mass, and no more"
+            left = math.floor(2 * Fraction(str(q)) * n) - rank  # of 2n records with the same optimal interval
+            if (rank or not left) and (rank < n or left == n):
+                more = np.sort(np.concatenate([-60.0 - np.arange(left), x, 60.0 + np.arange(n - left)]))
+                assert abs(subject(more, q, prior) - subject(x, q, prior)) < 1e-12, (n, q)
     return "U^(q) of data sets with one optimal interval agrees under three priors, and changes with its ends"
 
 

@@ -98,7 +98,16 @@ def check_mixing(subject: Callable[[str], str] = lambda method: f"{method}_plain
 
 @check("text:dpftrl-noisy", rejects=["uniform", "prox", "cauchy"])
 def check_stationary(subject: str = "dp") -> str:
-    """'DP-FTRL is too noisy to learn, except with a lot of stationary data': our table of 100,000 synthetic days."""
+    """'DP-FTRL is too noisy to learn, except with a lot of stationary data': behind PubProx at every budget to 31.6 on
+    five tasks, and nowhere but on CitiBike ahead of the prior that it starts from; our 100,000 synthetic days."""
+    for data, variant in itertools.product((*TASKS, "worldnews"), ("paper", "sharp")):
+        curve, prox, start = (by_budget(data, one, calibration=variant) for one in (subject, "prox", "laplace"))
+        assert set(ahead(curve, prox)[0]) >= {e for e in curve if e < 32}, data
+        assert (ahead(start, curve)[0] == []) == (data != "citibike"), (data, variant)
+    for data, least in (("flights_air_time", 0.001), ("worldnews", 0.0316228)):
+        early = ahead(by_budget(data, "cauchy"), by_budget(data, subject))[0]
+        assert early == [e for e in by_budget(data, subject) if e <= least], (data, early)
+        assert set(early) <= set(ahead(by_budget(data, "cauchy"), by_budget(data, "laplace"))[0]), "where it starts"
     learner, static = over_time("synthetic", subject), over_time("synthetic", "cauchy")
     differences = {day: mean - static[day][0] for day, (mean, _) in learner.items()}
     early = [value for day, value in differences.items() if day < 10_000]
@@ -194,14 +203,19 @@ def check_heavy_tails(subject: str = "cauchy") -> str:
     return "static Cauchy ahead of Uniform at " + ", ".join(f"{n} of 15 budgets ({d})" for d, n in wins.items())
 
 
-@check("fig:worldnews-logepsplots", rejects=["prev", "cauchy"])
+@check("fig:worldnews-logepsplots", rejects=["prev", "cauchy", "laplace", "prox_blind"])
 def check_headlines(subject: str = "prox") -> str:
-    """fig:worldnews-logepsplots, on weekly headlines: PubProx is best in the median, and in the mean too."""
-    for column in ("max_gap", "median_gap"):
-        for other in ("uniform", "cauchy", "prev"):
-            better, worse = ahead(by_budget("worldnews", other, column), by_budget("worldnews", subject, column))
-            assert set(better) >= {e for e in by_budget("worldnews", other) if e <= 0.1}, (column, other)
-            assert not [e for e in worse if e < 1], (column, other)
-    return (
-        "weekly headlines: PubProx ahead of Uniform, Cauchy and PubPrev up to epsilon 0.1, in the mean as in the median"
-    )
+    """fig:worldnews-logepsplots, on weekly headlines: up to 0.3 PubProx is best in the median, and in the mean too, of
+    all that protect and are mixed or static; it is behind none of them at any budget. Up to 0.01 that is not learnt."""
+    for column, variant in itertools.product(("max_gap", "median_gap"), ("paper", "sharp")):
+
+        def curve(method: str, column: str = column, variant: str = variant) -> Curve:
+            return by_budget("worldnews", method, column, variant)
+
+        for other in ("uniform", "cauchy", "laplace", "prev", "dp"):
+            better, worse = ahead(curve(other), curve(subject))
+            assert set(better) >= {e for e in curve(other) if e < 0.32} and not worse, (column, variant, other)
+        assert not any(ahead(curve("prox_plain"), curve(subject))), "level with its unmixed version"
+        better, level, _ = against(curve(subject), curve("prox_blind"))
+        assert level[:7] == [e for e in curve(subject) if e <= 0.01] and min(better) > 0.03, (column, variant)
+    return "weekly headlines: PubProx ahead of each static prior, PubPrev and DP-FTRL up to 0.3, in mean and median"

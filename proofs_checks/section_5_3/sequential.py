@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from fractions import Fraction
 from functools import partial
 from typing import Any
@@ -11,6 +12,7 @@ from typing import Any
 import mpmath
 import numpy as np
 import sympy
+import z3
 from flint import arb
 from scipy import special
 
@@ -23,6 +25,7 @@ from proofs_checks.tools.exact import ball
 from proofs_checks.tools.gaussian import corrected_multiplier, exact_delta, log_of
 from proofs_checks.tools.laplace import mpf_of
 from proofs_checks.tools.runs import prefix_nodes
+from proofs_checks.tools.solver import follows
 
 F = Fraction
 HALF = Fraction(1, 2)
@@ -185,6 +188,7 @@ def check_sequential_run(subject: Callable[..., float] = bounds.thm_sequential) 
         )
         worst = max(worst, (losses.sum() - best) / bound)
         assert losses.sum() - best <= bound, (seed, losses.sum() - best, bound)
+    assert round(worst, 2) == 0.14, "as the row of the theorem says"
     return f"sequential DP-FTRL, 10 seeded runs: regret at most {worst:.2f} of the corrected bound"
 
 
@@ -247,39 +251,150 @@ def check_gradient_norms(subject: tuple[float, float] = (1.0, 1.0)) -> str:
     return "sum_j |grad_j|^2 <= F^2 d in v, <= (R + sigma_max)^2 in phi: 300 gradients, both attained"
 
 
-def last_line(b: float, f: float, scale: float) -> float:
-    """Corrected last line over sqrt(m d k T Y)/sigma_min: the root of 2 is kept."""
-    return 2 * math.sqrt(2) * (b * (f + 1) + scale)
+def last_line(b: Any, f: Any, scale: Any, root: Any) -> Any:
+    """Corrected last line over sqrt(m d k T Y_1)/sigma_min: the root of 2 is kept."""
+    return 2 * root * (b * (f + 1) + scale)
 
 
 @check(
     "thm:sequential/last-line",
     rejects=[
-        lambda b, f, scale: 2 * (b * (f + 1) + scale),
-        *(lambda b, f, scale, by=by: by * last_line(b, f, scale) for by in (0.99, 1.01)),
+        lambda b, f, scale, root: 2 * (b * (f + 1) + scale),
+        *(lambda b, f, scale, root, by=by: last_line(b, f, scale, root) * by / 100 for by in (99, 101)),
+        lambda b, f, scale, root: 2 * root * (b * f + scale),
     ],
 )
-def check_last_line(subject: Callable[[float, float, float], float] = last_line) -> str:
-    """The last printed line drops a factor sqrt(2): 2 BF sqrt(2) + 2 (B + s) sqrt(2) <= 2 (B(F+1) + s) is false."""
-    for b, f, scale in ((1.0, 1.0, 1.0), (1e-3, 10.0, 5.0), (3.0, 0.1, 0.0)):
-        before = 2 * math.sqrt(2) * b * f + 2 * math.sqrt(2) * (b + scale)
-        assert math.isclose(before, subject(b, f, scale), rel_tol=1e-12), (b, f, scale)  # d = 1 and Y_1 = Y_2: equal
-    assert round(last_line(1.0, 1.0, 1.0), 2) == 8.49 and 2 * (1 * (1 + 1) + 1) == 6, "as the row says"
-    return "the last step of the regret loses a factor sqrt(2) (B = F = sigma_max = m = d = 1: 8.49 > 6)"
+def check_last_line(subject: Callable[[Any, Any, Any, Any], Any] = last_line) -> str:
+    """The last printed line drops a factor sqrt(2): with it the line holds for all d >= 1 and Y_2 <= Y_1, and is an
+    equality at d = 1 and Y_1 = Y_2, so that no smaller factor does (z3)."""
+    b, f, scale, root, y, d = z3.Reals("B F s root y d")  # y, d: roots of Y_2/Y_1 and of d
+    facts = (b > 0, f > 0, scale > 0, root > 0, root * root == 2, y > 0, y <= 1, d >= 1)
+    before = 2 * b * f * root * d + 2 * (b + scale) * root * y  # over sqrt(m k T Y_1)/sigma_min
+    follows(*facts, goal=before <= subject(b, f, scale, root) * d)
+    follows(*facts, y == 1, d == 1, goal=before == subject(b, f, scale, root))
+    shown = float(last_line(1, 1, 1, math.sqrt(2)))
+    assert round(shown, 2) == 8.49 and 2 * (1 * (1 + 1) + 1) == 6, "as the row says"
+    return f"the last step of the regret loses a factor sqrt(2) (B = F = sigma_max = m = d = 1: {shown:.2f} > 6)"
 
 
-@check("thm:sequential/budgets", "thm:sequential/step-sizes", rejects=[(F(1), F(1)), (F(1, 4), F(1, 4))])
-def check_budgets(subject: tuple[Fraction, Fraction] = (F(1, 2), F(1, 2))) -> str:
-    """Two runs at (eps'/2, delta'/2) compose to (eps', delta'); 2/eps' in the regret counts the halves once."""
-    shares = subject
-    assert sum(shares) == 1, "the runs do not compose to the whole budget"
-    for epsilon in (F(1), F(1, 3)):
-        one, two = (1 / corrected_multiplier(mpf_of(epsilon * s), mpf_of(s) * 1e-6) ** 2 for s in shares)
-        assert exact_delta(mpf_of(epsilon), 1 / mpmath.sqrt(one + two)) <= 1e-6, "both runs together, on the curve"
-    # The printed 4 + (8/eps') X is 2^2 (1 + (2/eps') X); the step sizes need 1/(1 + X/eps_1'), not eps_1'/(1 + X).
-    x = F(10)
-    assert (1 / (1 + x / F(1, 10)), F(1, 10) / (1 + x)) == (F(1, 101), F(1, 110))
-    return "budgets add up, halved once; the printed step sizes put eps' over 1 + X where 1/(1 + X/eps') is meant"
+def joint_excess(first: Any, second: Any, spent: Any) -> Any:
+    """How far an event of two runs in turn can exceed its budget: the first run's excess, and the second's delta."""
+    return z3.If(first > spent, first - spent + spent * second, first * second)
+
+
+@check(
+    "thm:sequential/budgets",
+    rejects=[
+        lambda first, second, spent: joint_excess(first, z3.RealVal(0), spent),
+        *(lambda first, second, spent, by=by: joint_excess(first, by * second, spent) for by in (0.99, 1.01)),
+        *(lambda first, second, spent, by=by: by * joint_excess(first, second, spent) for by in (0.99, 1.01)),
+    ],
+)
+def check_composition(subject: Callable[[Any, Any, Any], Any] = joint_excess) -> str:
+    """Basic composition, the second run seeing what the first gave: for one output of the first, of mass P here and R
+    e^-eps_1 there, and any event of the second, P p - R e^eps_2 q <= (P - R)^+ + min(P, R) delta_2, and no less does.
+    Summed over the outputs that is delta_1 + delta_2 at most, at eps_1 + eps_2 (z3, all values)."""
+    first, spent, here, there, delta = z3.Reals("P R p w delta")  # w = e^eps_2 q
+    facts = (first >= 0, spent >= 0, here >= 0, here <= 1, there >= 0, delta >= 0, here <= there + delta)
+    follows(*facts, delta <= 1, goal=first * here - spent * there <= subject(first, delta, spent))
+    eighth = F(1, 8)
+    for mass, other, p, w in (
+        (F(1), F(1, 4), F(1), 1 - eighth),
+        (HALF, F(1), eighth, F(0)),
+        (F(1), F(1), F(1), F(7, 8)),
+    ):
+        exact = [z3.RealVal(str(value)) for value in (mass, eighth, other, mass * p - other * w)]
+        assert z3.is_true(z3.simplify(subject(*exact[:3]) == exact[3])), "more than is needed"
+    return "basic composition of adaptive runs: eps and delta add up (z3, for each output of the first and any event)"
+
+
+Budget = tuple[Any, Any]
+
+
+def halves(epsilon: Any, learning: Any, delta: Any) -> tuple[Budget, Budget, Budget]:
+    """(eps, delta) of both runs and of the release: half of eps' and delta' each, and eps - eps' without a delta."""
+    return (learning / 2, delta / 2), (learning / 2, delta / 2), (epsilon - learning, mpmath.mpf(0))
+
+
+def worst_delta(budgets: Iterable[Budget], epsilon: Any) -> Any:
+    """Least delta at epsilon of mechanisms that each do their worst: tell the data with their delta, and otherwise
+    answer yes or no with odds e^eps."""
+    laws = []
+    for own, delta in budgets:
+        rest, odds = 1 - delta, mpmath.exp(own)
+        yes, no = rest * odds / (1 + odds), rest / (1 + odds)
+        laws.append(((delta, mpmath.mpf(0)), (yes, no), (no, yes)))
+    total = mpmath.mpf(0)
+    for outcome in itertools.product(*laws):
+        here, there = (mpmath.fprod(pair[side] for pair in outcome) for side in (0, 1))
+        total += max(here - mpmath.exp(epsilon) * there, mpmath.mpf(0))
+    return total
+
+
+def _shares(first: float, second: float, release: float = 1.0, delta: float = 1.0) -> Callable[..., Any]:
+    """The halves and the release off by factors."""
+
+    def budgets(*whole: Any) -> tuple[Budget, ...]:
+        one, two, last = halves(*whole)
+        return (first * one[0], delta * one[1]), (second * two[0], delta * two[1]), (release * last[0], last[1])
+
+    return budgets
+
+
+@check(
+    "thm:sequential/budgets",
+    rejects=[
+        _shares(2, 2),
+        _shares(0.5, 0.5),
+        _shares(1.01, 1),
+        _shares(1, 0.99),
+        _shares(1, 1, release=1.01),
+        _shares(1, 1, release=0.99),
+        _shares(1, 1, delta=1.01),
+        _shares(1, 1, delta=0.99),
+        _shares(1, 1, delta=2),
+    ],
+)
+def check_budgets(subject: Callable[..., tuple[Budget, ...]] = halves) -> str:
+    """Two runs at (eps'/2, delta'/2) are (eps', delta') together and, with a release at eps - eps', (eps, delta'): the
+    worst mechanisms need just that. Both Gaussian runs together lie within it on their own curve."""
+    with mpmath.workdps(40):
+        for whole, part in ((F(2), F(1)), (F(1), F(1, 3)), (F(1, 2), F(1, 20))):
+            epsilon, learning, delta = mpf_of(whole), mpf_of(part), mpmath.mpf("1e-6")
+            *runs, release = subject(epsilon, learning, delta)
+            for budgets, limit in ((runs, learning), ((*runs, release), epsilon)):
+                worst = worst_delta(budgets, limit)
+                assert delta * (1 - delta) <= worst <= delta, (whole, part, mpmath.nstr(worst, 5))
+                assert worst_delta(budgets, limit * mpmath.mpf("0.999")) > 2 * delta, "less than all is spent"
+            one, two = (1 / corrected_multiplier(*run) ** 2 for run in runs)
+            assert exact_delta(learning, 1 / mpmath.sqrt(one + two)) <= delta, "both runs together, on the curve"
+    return "two runs at half of (eps', delta') and a release at eps - eps': the worst spend all of (eps, delta')"
+
+
+def printed_weight(epsilon: Fraction, noise: Fraction) -> Fraction:
+    """What stands under the root of the printed step sizes, upside down."""
+    return (1 + noise) / epsilon
+
+
+def least_weight(epsilon: Fraction, noise: Fraction) -> Fraction:
+    """What minimises the printed sum, A/eta + eta D (1 + X/eps_1')."""
+    return 1 + noise / epsilon
+
+
+@check(
+    "thm:sequential/step-sizes",
+    rejects=[least_weight, *(lambda e, x, by=by: by * least_weight(e, x) for by in (F(99, 100), F(101, 100)))],
+)
+def check_printed_steps(subject: Callable[[Fraction, Fraction], Fraction] = printed_weight) -> str:
+    """The printed step sizes do not give the least of the sum that the proof prints, at any eps_1' but 1."""
+    for epsilon, noise in itertools.product((F(1, 10), F(1, 2), F(3)), (F(1, 3), F(10), F(1000))):
+        ratio = subject(epsilon, noise) / least_weight(epsilon, noise)  # the square of least step over step
+        assert (ratio + 2 + 1 / ratio) / 4 > 1, "the least sum is reached"  # the square of the sum over the least
+    assert (subject(F(1, 10), F(10)), least_weight(F(1, 10), F(10))) == (F(110), F(101)), "as the row says"
+    a, d, e, x = sympy.symbols("A D epsilon X", positive=True)
+    value = a / (eta := sympy.sqrt(a / (d * (1 + x / e)))) + eta * d * (1 + x / e)
+    assert sympy.simplify(value - balanced(a, d * (1 + x / e))) == 0, "least_weight is the least"
+    return "printed step sizes: eps'/(1 + X) for 1/(1 + X/eps'), 1/110 for 1/101 at X = 10, eps' = 1/10"
 
 
 def one_step_regret(reach: Fraction, half: Fraction) -> arb:

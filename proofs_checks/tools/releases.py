@@ -15,10 +15,10 @@ BETA = 0.2
 SHORT, LONG = 50, 500  # trials; where the bound is nearly attained it takes many to tell the rate from BETA
 EIGHTHS = [k / 8 for k in range(1, 8)]
 COLUMNS = {
-    "heavy ties": np.repeat([0.0, 1.0, 2.0, 7.0], [150, 25, 100, 25]),
+    "heavy ties": np.repeat([0.0, 1.0, 2.0, 7.0], [150, 25, 100, 25]),  # first where bounds are closest, quick to fail
+    "three records": np.array([-1.0, 0.0, 1.0]),
     "two clusters": np.concatenate([np.linspace(0, 1e-3, 150), 1000 + np.linspace(0, 1e-6, 150)]),
     "heavy tails": np.tan(np.pi * (np.arange(1, 301) / 301 - 0.5)) ** 3,
-    "three records": np.array([-1.0, 0.0, 1.0]),
     "halving gaps": 2.0 ** -np.arange(40),
     "bell": stats.norm.ppf(np.arange(1, 301) / 301),
     "one far away": np.append(np.arange(299) / 10, 1e9),
