@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
+import dask
 import numpy as np
 from fuzz_inputs import ODD_NUMBERS, ODD_OBJECTS, objects, with_objects
 
@@ -178,7 +179,8 @@ def check_evaluation(case: Case, rng: np.random.Generator) -> None:
 def check_groups(case: Case, rng: np.random.Generator) -> float | None:
     if not case.few or not math.isfinite(case.arguments["epsilon"]):
         return None
-    return check_grouped(case.numbers, case.arguments, rng, check_values, drawn_of, within)
+    with dask.config.set(scheduler="synchronous"):
+        return check_grouped(case.numbers, case.arguments, rng, check_values, drawn_of, within)
 
 
 def check_description(case: Case, rng: np.random.Generator) -> None:

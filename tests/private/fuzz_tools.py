@@ -14,9 +14,12 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import dask.dataframe as dd
+import duckdb
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 
 import pq
 from pq.core.budget.ledger import BudgetExceededError
@@ -160,12 +163,22 @@ def some_table(x: np.ndarray[Any, Any], rng: np.random.Generator) -> dict[str, l
     return {"team": chosen, "age": x.tolist(), "who": [f"p{place}" for place in rng.integers(0, 8, size=len(x))]}
 
 
-def in_engine(table: dict[str, list[Any]], name: str) -> Any:
-    if name == "polars":
-        return pl.LazyFrame(table, schema={"team": pl.String, "age": pl.Float64, "who": pl.String})
-    if name == "pandas":
-        return pd.DataFrame({column: pd.Series(table[column], dtype=kind) for column, kind in TYPES})
-    return table
+def in_pandas(table: dict[str, list[Any]]) -> pd.DataFrame:
+    return pd.DataFrame({column: pd.Series(table[column], dtype=kind) for column, kind in TYPES})
+
+
+def in_arrow(table: dict[str, list[Any]]) -> pa.Table:
+    return pa.table(table, schema=pa.schema([("team", pa.string()), ("age", pa.float64()), ("who", pa.string())]))
+
+
+ENGINES: dict[str, Callable[[dict[str, list[Any]]], Any]] = {
+    "mapping": lambda table: table,
+    "polars": lambda table: pl.LazyFrame(table, schema={"team": pl.String, "age": pl.Float64, "who": pl.String}),
+    "pandas": in_pandas,
+    "pyarrow": in_arrow,
+    "duckdb": lambda table: duckdb.from_arrow(in_arrow(table)),
+    "dask": lambda table: dd.from_pandas(in_pandas(table), npartitions=2),
+}
 
 
 def check_grouped(
@@ -180,7 +193,7 @@ def check_grouped(
     rest["priors"] = rest["priors"] if isinstance(rest["priors"], pq.core.priors.Prior) else rest["priors"][0]
     quantiles, groups = arguments["quantiles"][:3], int(rng.integers(1, 3))
     records = groups + int(rng.integers(0, 2))
-    engine, unknown = str(rng.choice(["mapping", "polars", "pandas"])), str(rng.choice(["drop", "other"]))
+    engine, unknown = str(rng.choice(list(ENGINES))), str(rng.choice(["drop", "other"]))
     try:
         prepare(quantiles, max_contributions=records, **rest)
     except ValueError:  # a budget that is too small for so many records
@@ -195,7 +208,7 @@ def check_grouped(
         again = some_table(x[rng.permutation(len(x))[: len(rows)]], rng)
         other = {name: other[name] + again[name] for name in other}
         other["who"][len(x) - len(rows) :] = ["somebody else"] * len(rows)
-    one, two = (in_engine(one, engine) for one in ((table, other) if rng.random() < 0.5 else (other, table)))
+    one, two = (ENGINES[engine](one) for one in ((table, other) if rng.random() < 0.5 else (other, table)))
     asked: dict[str, Any] = {"by": "team", "value": "age", "keys": TEAMS, "person": person, "unknown": unknown}
     made = pq.release_groups(one, quantiles, **asked, max_groups=groups, max_contributions=records, rng=rng, **rest)
     assert list(made.releases) == TEAMS + ["other"] * (unknown == "other"), "keys"

@@ -3,6 +3,7 @@ every line."""
 
 from __future__ import annotations
 
+import copy
 import os
 import sys
 from collections.abc import Callable
@@ -14,23 +15,25 @@ import pytest
 
 import pq
 from pq.core.budget.ledger import BudgetExceededError
+from pq.core.learners import cocob
 from pq.private import release as releases
-from pq.sequential import DPLearned, Session
+from pq.sequential import DPLearned, Predictor, PubDistribution, PubPrev, PubProx, Session
 
 DAY = np.random.default_rng(0).normal(size=40)
 OURS = ("/pq/private/", "/pq/core/budget/")
-STRIDE = 1 if os.environ.get("PQ_LONG") == "1" else 29
+LEARNERS = ("/pq/private/sequential/", "/pq/core/learners/", "/pq/core/tracking.py")
+STRIDE, SHORT_STRIDE = (1, 1) if os.environ.get("PQ_LONG") == "1" else (29, 3)
 MOST_STEPS = 5
 REFUSED = BudgetExceededError, RuntimeError
 
 
-def interrupted(line: int, act: Callable[[], Any]) -> BaseException | None:
+def interrupted(line: int, act: Callable[[], Any], folders: tuple[str, ...] = OURS) -> BaseException | None:
     """The interrupt that falls before the line of that number which `act` runs; None if it ends earlier."""
     seen = 0
 
     def trace(frame: FrameType, event: str, arg: Any) -> Any:
         nonlocal seen
-        if not any(folder in frame.f_code.co_filename for folder in OURS):
+        if not any(folder in frame.f_code.co_filename for folder in folders):
             return None
         seen += event == "line"
         if event == "line" and seen == line:
@@ -138,3 +141,38 @@ def test_a_learner_that_forgets_what_is_under_way_goes_on_from_half_a_step(monke
     """A mutant."""
     monkeypatch.setattr(DPLearned, "_under_way", property(lambda self: False, lambda self, value: None), raising=False)
     assert broken_sequences("tree") > 0
+
+
+GUESSES: dict[str, Any] = {"loc": 0.0, "scale": 1.0}
+PUBLIC: dict[str, Callable[[], Predictor]] = {
+    "PubPrev": lambda: PubPrev([0.5], **GUESSES),
+    "PubProx": lambda: PubProx([0.5], resolution=0.1, dimension=0, **GUESSES),
+    "PubDistribution": lambda: PubDistribution([0.5], dimension=0, **GUESSES),
+}
+
+
+def learnt(thing: Any) -> list[Any]:
+    """All numbers that a predictor and what it is made of hold."""
+    if isinstance(thing, np.ndarray):
+        return [thing.tolist()]
+    return [number for part in vars(thing).values() for number in learnt(part)] if hasattr(thing, "__dict__") else []
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_a_public_learner_interrupted_at_any_line_has_learnt_all_or_nothing(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cocob, "_engine", lambda: cocob.play_round)  # nothing interrupts machine code
+    session = Session(PUBLIC[name](), [0.5], epsilon=1, rng=0)
+    session.step([], DAY)
+    maker = session.predictor.maker([], session._request)
+    released = releases.fulfil(maker, releases.promised_column(DAY, maker), releases.Source(0))
+    before, after = copy.deepcopy(session.predictor), copy.deepcopy(session.predictor)
+    after.note([], maker, released)
+    assert learnt(before) != learnt(after)
+    line, hit = 0, True
+    while hit:
+        line, one = line + SHORT_STRIDE, copy.deepcopy(before)
+        hit = interrupted(line, lambda one=one: one.note([], maker, released), LEARNERS) is not None  # type: ignore[misc]
+        assert learnt(one) in (learnt(before), learnt(after))
+    assert learnt(one) == learnt(after)

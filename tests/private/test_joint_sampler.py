@@ -19,6 +19,7 @@ from pq.private.mechanisms.joint import density as joint_density
 from pq.private.mechanisms.joint import law as joint
 from pq.private.mechanisms.joint import machine as joint_machine
 from pq.private.mechanisms.joint import plan as joint_plan
+from pq.private.mechanisms.joint import totals as joint_totals
 from pq.private.mechanisms.joint.chain import Records
 from pq.private.mechanisms.joint.law import HEAD, Part, draw_joint, is_kept, propose, weigh, weigh_within
 from pq.private.mechanisms.joint.machine import draw_joint_fast
@@ -148,6 +149,20 @@ def test_no_total_weighs_more_than_its_bound() -> None:
         assert np.all(walk <= bound + 1e-9)
         if skipped.sizes.size:
             assert log_sum(skipped.log_bounds) <= log_sum(weights) - margin
+
+
+def test_a_search_that_weighs_all_totals_takes_time_in_proportion(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Equal weights, whose bounds are far above them: all bounds are added up at the end only."""
+    added: list[int] = []
+
+    def counted(weights: np.ndarray) -> float:
+        added.append(len(weights))
+        return log_sum(weights)
+
+    monkeypatch.setattr(joint_totals, "log_sum", counted)
+    numbers, weights, skipped = search_totals(lambda i: 0.0, 3000, 10.0, 12.0)
+    assert len(numbers) == len(weights) == 3000 and not skipped.sizes.size
+    assert sum(added) < 10 * 3000
 
 
 def test_many_equal_records_take_few_weighed_totals() -> None:

@@ -8,6 +8,7 @@ the records themselves, no fewer. So a largest number of records is a promise of
 from __future__ import annotations
 
 import itertools
+import tracemalloc
 from fractions import Fraction
 from types import SimpleNamespace
 from typing import Any
@@ -19,6 +20,7 @@ import pq
 from pq.private.columns.counts import MOST
 from pq.private.mechanisms.joint.chain import Records
 from pq.private.mechanisms.joint.law import MOST_ON_GRID
+from pq.private.mechanisms.joint.plan import MOST_PLACES
 
 TIPPED = pq.PiecewiseConstant([0, 1, 2, 3, 4], [1e-6, 1, 1e-6, 1e-6])
 
@@ -86,3 +88,15 @@ def test_parts_of_records_on_a_grid_end_before_records_do(places: int) -> None:
     assert largest_part_off(MOST_ON_GRID, places) < Fraction(1, 1000)
     assert largest_part_off(2**52, places) > Fraction(1, 4)
     assert 1 < largest_part_off(2**53, places) < 2
+
+
+def test_a_value_on_a_grid_takes_a_kilobyte() -> None:
+    """Two floats for each of at most 64 places, and hardly more while they are made."""
+    plan: Any = SimpleNamespace(step=Fraction(1), places=MOST_PLACES)
+    values = np.arange(20_000.0)
+    tracemalloc.start()
+    records = Records.of(plan, values, None)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert records.n == len(values) and MOST_PLACES == 64
+    assert len(values) * 1024 <= peak < 1.1 * len(values) * 1024

@@ -22,6 +22,7 @@ __all__ = ["COCOB"]
 FloatArray = npt.NDArray[np.float64]
 
 _LARGEST, _TOTAL, _REWARD, _SUM, _COUNT = range(5)  # running numbers of a gambler
+_MOVED = "_iterate", "_point", "_state", "_tail", "_trial"  # what a round changes
 
 
 class COCOB:
@@ -101,6 +102,7 @@ class COCOB:
         slope = np.ascontiguousarray(gradient, dtype=np.float64)
         if slope.shape != self._initial.shape:
             raise ValueError(f"gradient must have shape {self._initial.shape}, got {slope.shape}")
+        after = {name: vars(self)[name].copy() for name in _MOVED}  # an interrupt leaves a round whole, or not begun
         _engine()(
             slope.reshape(-1),
             self._scale.reshape(-1),
@@ -110,12 +112,10 @@ class COCOB:
             self._alpha,
             float(self._patience),
             self._ratio,
-            self._iterate.reshape(-1),
-            self._point.reshape(-1),
-            self._state,
-            self._tail,
-            self._trial,
+            *(after[name].reshape(-1) for name in _MOVED[:2]),
+            *(after[name] for name in _MOVED[2:]),
         )
+        vars(self).update(after)
 
 
 def _engine() -> Callable[..., Any]:

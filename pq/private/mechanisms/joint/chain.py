@@ -19,7 +19,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pq.core.grid import from_units
 from pq.core.scores import log_sum
 from pq.private.columns.cells import rounded_records
 from pq.private.columns.door import LARGEST, Array
@@ -52,10 +51,14 @@ class Records:
             return cls(values, None if before is None else before.astype(np.float64))
         units, before = rounded_records(values, plan.step, before)
         held, sub = before.astype(np.float64), np.arange(plan.places)
-        places = from_units(units[:, None] + (2.0 * sub + 1.0 - plan.places) / (2.0 * plan.places), plan.step)
-        ranks = np.empty(places.size + 1)
-        ranks[:-1].reshape(places.shape)[:] = held[:-1, None] + (held[1:] - held[:-1])[:, None] * (sub / plan.places)
+        ranks = np.empty(units.size * plan.places + 1)  # and all in place: they take by far the most memory
+        inner = ranks[:-1].reshape(-1, plan.places)
+        np.multiply((held[1:] - held[:-1])[:, None], sub / plan.places, out=inner)
+        inner += held[:-1, None]
         ranks[-1] = held[-1]
+        places = units[:, None] + (2.0 * sub + 1.0 - plan.places) / (2.0 * plan.places)
+        places *= float(plan.step.numerator)  # as `pq.core.grid.from_units` does
+        places /= float(plan.step.denominator)
         return cls(places.reshape(-1), ranks)
 
     @property

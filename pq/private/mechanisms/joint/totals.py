@@ -21,6 +21,7 @@ from pq.core.scores import log_sum
 from pq.private.columns.door import Array
 
 Ints = npt.NDArray[np.int64]
+ROUNDING = 1e-6  # nats that a sum kept while going may be off
 
 
 @dataclass(frozen=True)
@@ -53,15 +54,18 @@ def search_totals(
     (True, True, 10000)
     """
     known = {i: log_weight(i) for i in {0, count - 1}}
+    whole = log_sum(np.array(list(known.values())))
     stretches = [(-_peak(known, 0, count - 1, across), 0, count - 1)] if count > 2 else []
     while stretches:
-        bounds = np.array([math.log(b - a - 1) - negative for negative, a, b in stretches])
-        if log_sum(bounds) <= log_sum(np.array(list(known.values()))) - margin:
-            break
+        if -stretches[0][0] <= whole - margin + ROUNDING:  # else one is too large, and all need not be added up
+            bounds = np.array([math.log(b - a - 1) - negative for negative, a, b in stretches])
+            if log_sum(bounds) <= log_sum(np.array(list(known.values()))) - margin:
+                break
         _, a, b = heapq.heappop(stretches)
         highest = 0.5 * (a + b) + 0.5 * (known[b] - known[a]) / across
         cut = min(max(round(highest), a + 1), b - 1)
         known[cut] = log_weight(cut)
+        whole = float(np.logaddexp(whole, known[cut]))
         for one, other in ((a, cut), (cut, b)):
             if other - one > 1:
                 heapq.heappush(stretches, (-_peak(known, one, other, across), one, other))
