@@ -114,9 +114,11 @@ def collect_between(sources: int) -> Any:
             block, below, above = x[start : start + BLOCK], 0, 0
             if end + np.uint64(BLOCK) > np.uint64(out.size):
                 return -1
-            for v in block:  # without a branch that depends on a record
-                below += v < low
-                above += v > high
+            for i in range(block.size):  # several at once, which the next loop cannot
+                below += block[i] < low
+                above += block[i] > high
+            for i in range(block.size):  # without a branch that depends on a record
+                v = block[i]
                 out[end] = v
                 end += np.uint64((v >= low) & (v <= high))
             counts[0] += below
