@@ -16,6 +16,8 @@ import polars as pl
 from benchmarks.one_release import best_seconds
 from benchmarks.stored import save_rows
 
+LEAST_SECONDS = 0.05  # of a turn: short calls are repeated, or those after a large one would be timed with cold caches
+
 
 def instruction_sets() -> list[str]:
     """What numpy found of the processor's instruction sets."""
@@ -63,6 +65,6 @@ def beside(call: Callable[[], Any], x: Any, levels: Sequence[float], rounds: int
         "to_polars": lambda: frame.select(wanted),
         "to_duckdb": lambda: connection.execute(f"select quantile_cont(x, {list(levels)}) from table_of_x").fetchall(),
     }
-    taken, *seconds = (one for one in best_seconds(rounds, call, *others.values(), clock=time.process_time))
+    taken, *seconds = best_seconds(rounds, call, *others.values(), least=LEAST_SECONDS, clock=time.process_time)
     ratios = {name: taken / each / other for name, other in zip(others, seconds, strict=True)}
     return {"us": taken / each * 1e6} | ratios
