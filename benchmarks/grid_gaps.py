@@ -5,7 +5,7 @@ continuous outputs a thousand standard normal records, prior uniform on [-10, 10
 gap in ranks (`pq.max_gap`), add-remove, pure epsilon. Single quantiles on the grid are exact expectations in each
 trial.
 
-- tree: `pq.release` as it is, minus the gap as utility.
+- tree: minus the gap as utility.
 - margin; margin, flip; ... total: `pq.private.mechanisms.lattice.law.MarginLaw`, without and with permute-and-flip, and
   with a `public_total` that is right.
 - records, least total: `pq.private.mechanisms.lattice.record_distance` with a `least_total` of a thousand.
@@ -47,9 +47,9 @@ def thousand_ages(rng: np.random.Generator) -> Array:
 
 
 def tree_gap(quantiles: tuple[Fraction, ...], epsilon: Fraction) -> Gap:
-    """The largest gap of one release as it is today."""
+    """The largest gap of one release by the tree."""
     return lambda x, rng: pq.max_gap(
-        x, quantiles, pq.release(x, quantiles, epsilon=epsilon, priors=PRIOR, grid=1, rng=rng).values
+        x, quantiles, pq.release(x, quantiles, epsilon=epsilon, priors=PRIOR, grid=1, mechanism="tree", rng=rng).values
     )
 
 

@@ -133,7 +133,7 @@ def limit(case: SmallLattice, aim: str) -> tuple[float, list[Records], Array]:
 def gap_law(case: SmallLattice, column: Records) -> Array:
     """Log probabilities by minus the gap, as the tree releases: flat inside ties."""
     prior = pq.Uniform(-0.5, case.values - 0.5)
-    options: dict[str, Any] = {"epsilon": case.epsilon, "priors": prior, "grid": 1}
+    options: dict[str, Any] = {"epsilon": case.epsilon, "priors": prior, "grid": 1, "mechanism": "tree"}
     return np.array([pq.log_density(list(column), [float(o)], [case.q], **options) for o in range(case.values)])
 
 
