@@ -8,10 +8,11 @@ import random
 from collections.abc import Callable
 from fractions import Fraction
 
+import numpy as np
 import sympy
 from flint import arb
 
-from pq import HalfCauchy
+from pq import HalfCauchy, Uniform
 from pq.bounds import cor_cauchy, uniform_bound
 from proofs_checks.engine.registry import check
 from proofs_checks.tools.broken import scaled
@@ -182,23 +183,41 @@ def check_log_pi(subject: Callable[[], float] = lambda: math.log(math.pi)) -> st
     return "with R = (b - a) / 2 the Cauchy bound exceeds the uniform one by exactly (2 / epsilon) log pi (sympy)"
 
 
+def _wrong_interval(n: int, q: Fraction, excess: float) -> tuple[int, int]:
+    """Gap of an output below all records, and of one above them all."""
+    return math.floor(q * n), n - math.floor(q * n)
+
+
 @check(
-    "text:uniform-wrong-interval", rejects=[lambda n, excess: excess, lambda n, excess: n / 2 - 1, lambda n, excess: n]
+    "text:uniform-wrong-interval",
+    rejects=[
+        lambda n, q, excess: (excess, excess),  # what leaves the interval
+        lambda n, q, excess: (math.floor(q * n) - 1, n - math.floor(q * n) - 1),
+        lambda n, q, excess: (n, n),
+        lambda n, q, excess: (math.floor(q * n), n - math.ceil(q * n)),
+        lambda n, q, excess: (math.ceil(q * n), n - math.floor(q * n)),
+    ],
 )
-def check_uniform_wrong_interval(subject: Callable[[int, float], float] = lambda n, excess: n / 2) -> str:
+def check_uniform_wrong_interval(
+    subject: Callable[[int, Fraction, float], tuple[float, float]] = _wrong_interval,
+) -> str:
     """The uniform prior on a wrong interval errs by ranks, not by R: data just outside give gap floor(q n), or on the
     other side n - floor(q n), for sure."""
+    prior = Uniform(0, 1)
+    levels = [*(Fraction(k, 7) for k in range(1, 7)), Fraction(1, 10), HALF, Fraction(9, 10)]
     for n, excess in itertools.product((10, 1000), (1e-9, 1.0)):
-        # all records in (1, 1 + excess), prior on (0, 1): every output lies below all records
-        law = mechanism(Restricted(Grid(n), -math.inf, math.inf), HALF, {HALF: Fraction(1)}, HALF)
-        assert all(float(gap(Grid(n), HALF, o)) == subject(n, excess) for o in law)
-        assert all(gap(Grid(n), F(q, 7), o) == q * n // 7 for o in law for q in range(1, 7)), "floor(q n)"
-        for q in (Fraction(1, 10), Fraction(9, 10)):  # all data below (0, 1), every output above all records
-            other = mechanism(Restricted(Grid(n), -math.inf, math.inf), q, {n + HALF: Fraction(1)}, HALF)
-            assert all(gap(Grid(n), q, o) == n - math.floor(q * n) for o in other)
+        steps = [excess * i / (n + 1) for i in range(1, n + 1)]
+        for side, records in enumerate(([1 + step for step in steps], [-step for step in reversed(steps)])):
+            ends = [-math.inf, *records, math.inf]
+            masses = [float(mass) for mass in np.exp(prior.log_mass(ends[:-1], ends[1:]))]
+            atoms = {k + HALF: Fraction(mass) for k, mass in enumerate(masses) if mass}  # cells in ranks of a grid
+            assert atoms == {side * n + HALF: 1}, "all of the prior lies on one side of all records"
+            for q in levels:
+                law = mechanism(Restricted(Grid(n), -math.inf, math.inf), q, atoms, HALF)
+                assert {gap(Grid(n), q, o) for o in law} == {subject(n, q, excess)[side]}, (n, q, excess, side)
     return (
         "uniform prior on (0, 1), all data in (1, 1 + 1e-9): the gap is floor(q n) with certainty, however "
-        "small R - (b - a) / 2"
+        "small R - (b - a) / 2; n - floor(q n) if they lie in (-1e-9, 0)"
     )
 
 

@@ -253,4 +253,5 @@ def check_recursion_edges(subject: Callable[[Sequence[int], Sequence[int]], int]
         edge = subject([half], [quarter, half])
         rank = edge + (n - edge) // 2
         assert rank == 3 * n // 4, f"n = {n}: rank {rank} for {3 * n // 4}"
+        assert quarter + (n - quarter) // 2 == 5 * n // 8, "the rank that the printed edge leads to"
     return "Algorithm 2: with o_1 of the list for the node's own output, 3/4 comes out at rank 5n/8 without any noise"

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from fractions import Fraction
 from typing import Any
 
+import pq
 from pq.bounds import lem_empirical, lem_error, lem_prior
 from pq.core.plan import plan
 from pq.private.release import release
@@ -94,6 +95,57 @@ def check_law_in_package(subject: Callable[..., float] = log_density) -> str:
             assert math.isclose(found, float(log_ball(probability)), abs_tol=1e-9), (algorithm, outputs)
             cases += 1
     return f"pq.log_density is the exact law of Algorithm 2 for {cases} outcomes, both adaptations"
+
+
+def _tells(empty: Callable[[float, list[float]], float]) -> Callable[..., float]:
+    """The law of a release whose last node, where its prior has no mass, returns another output if it has no records
+    than if it has some."""
+
+    def density(x: Any, values: Any, quantiles: Any, **named: Any) -> float:
+        root = values[-2]
+        chosen = root if max(x) > root else empty(root, x)
+        return log_density(x, [*values[:-1], root], quantiles, **named) if values[-1] == chosen else -math.inf
+
+    return density
+
+
+@check(
+    "alg:quantiles",
+    "text:tree-privacy",
+    code=(log_density, release),
+    rejects=[_tells(lambda root, x: root + 1), _tells(lambda root, x: root + 0.5), _tells(lambda root, x: 0.5)],
+)
+def check_no_mass(subject: Callable[..., float] = log_density) -> str:
+    """Where the prior has no mass between a node's edges the output is fixed by the edges and that prior: the same with
+    and without records, and the loss stays within epsilon. Conditional adaptation; the children's priors lie on the
+    wrong side of every output of the root."""
+    right, root, left, epsilon = pq.Uniform(2, 3), pq.Uniform(0, 0.3), pq.Uniform(-1, -0.5), 2.0
+    columns = ((0.1, 0.5), (0.1,)), ((0.1, 0.2, 0.25), (0.1, 0.2)), ((0.2, 0.25), (0.25,)), ((-1.0, 0.6), (0.6,))
+    worst = 0.0
+    for priors, (more, less) in itertools.product(([root, left], [right, root, left]), columns):
+        m = len(priors)
+        quantiles = [F(i + 1, m + 1) for i in range(m)]
+        named: dict[str, Any] = {"epsilon": epsilon, "priors": priors, "mechanism": "tree", "adaptation": "conditional"}
+        for place in (0.05, 0.15, 0.22, 0.28):
+            others = place - 1, place - 0.5, place, place + 0.5, place + 1, 0.5, 2.0, -0.5
+            heads: list[tuple[float, ...]] = [(other,) for other in others] if m == 3 else [()]
+            vectors = [[*head, place, tail] for head, tail in itertools.product(heads, others)]
+            laws = [[subject(list(x), vector, quantiles, **named) for vector in vectors] for x in (more, less)]
+            possible = [
+                [vector for vector, value in zip(vectors, law, strict=True) if value > -math.inf] for law in laws
+            ]
+            assert possible[0] == possible[1] == [[place] * m], (more, less, place, possible)
+            loss = abs(max(laws[0]) - max(laws[1]))
+            assert loss <= epsilon * (1 + 1e-12), (more, less, place, loss)
+            worst = max(worst, loss)
+        for seed in range(3):
+            values = [release(x, quantiles, rng=[43, seed], **named).values for x in (more, less)]
+            assert all(len(set(found)) == 1 for found in values), "as the density says"
+    assert worst > 0
+    return (
+        "no mass between the edges: one output, the edge, with and without records; "
+        f"largest loss {worst / epsilon:.2f} epsilon"
+    )
 
 
 def _shape(node: Any) -> Any:

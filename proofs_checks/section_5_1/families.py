@@ -175,23 +175,37 @@ def check_log_concavity(subject: Mapping[str, bool] = LOG_CONCAVE) -> str:
 
 
 def _arctan_between(t: F) -> tuple[F, F]:
-    """Rational bounds of arctan(t) for 0 < t < 1 from its alternating series."""
+    """Rational bounds of arctan(t) for 0 < t <= 1 from its alternating series."""
     return t - t**3 / 3, t - t**3 / 3 + t**5 / 5
 
 
-@check("text:cauchy-certificate", "text:only-log-concave", rejects=[(1, 1, 1), (0, 0, 0)])
-def check_cauchy_certificate(subject: tuple[int, int, int] = (1, 3, 5)) -> str:
+Three = tuple[Any, Any, Any]
+
+
+@check(
+    "text:cauchy-certificate",
+    "text:only-log-concave",
+    rejects=[  # about the centre of the density the loss lies below these chords
+        ((-1, 0, 1), (1, 2, 3)),
+        ((-3, 0, 3), (1, 2, 3)),
+        ((1, 3, 5), (F(1, 10), F(2, 10), F(3, 10))),
+    ],
+)
+def check_cauchy_certificate(subject: tuple[Three, Three] = ((1, 3, 5), (1, 2, 3))) -> str:
     """Exact rational certificate that the Cauchy loss is convex neither in its location nor in its inverse scale.
 
     The mass of (x, x+1] is arctan(1/(1+x+x^2))/pi for location 0; locations 0, -2, -4 turn (1, 2] into (1, 2], (3, 4],
     (5, 6].  At phi = 1 both parametrisations share these points, so that both fail.
+
+    subject: lower ends of the interval less the location, and inverse scales; the middle one is the mean of the others.
     """
-    low, middle, high = subject
-    assert low + high == 2 * middle
-    masses = [_arctan_between(F(1, 1 + x + x * x)) for x in subject]
+    places, inverse_scales = subject
+    for low, middle, high in subject:
+        assert low + high == 2 * middle
+    masses = [_arctan_between(F(1, 1 + x + x * x)) for x in places]
     assert masses[1][1] ** 2 < masses[0][0] * masses[2][0], "location: no certificate at these points"
-    scale = [_arctan_between(F(phi, 1 + 2 * phi**2)) for phi in (1, 2, 3)]  # interval (1, 2], location 0
-    assert scale[1][1] ** 2 < scale[0][0] * scale[2][0]
+    scale = [_arctan_between(F(phi, 1 + 2 * phi**2)) for phi in inverse_scales]  # interval (1, 2], location 0
+    assert scale[1][1] ** 2 < scale[0][0] * scale[2][0], "inverse scale: no certificate at these"
     excess = math.log(float(masses[0][0] * masses[2][0] / masses[1][1] ** 2)) / 2
     return (
         f"Cauchy, HalfCauchy on (1,2], locations 0,-2,-4: U exceeds its chord by {excess:.3f} at the middle (fractions)"

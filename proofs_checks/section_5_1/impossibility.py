@@ -243,23 +243,70 @@ def check_item_two_equality(subject: Callable[[Any, Any], Any] = normal_mass) ->
     )
 
 
-@check("thm:impossibility/length", rejects=[1.01, 2.0])
-def check_interval_length(subject: float = 1.0) -> str:
-    """f strictly log-convex on [a, b]: U is not convex for every interval shorter than b - a, not only (b-a)/2."""
+Density = tuple[Callable[[Any], Any], int, int]  # f up to a constant, a, b
+Locations = Callable[[Any, Any, int, int], tuple[Any, Any]]  # of x_[k], the length, a and b
+
+STRICTLY_LOG_CONVEX: tuple[Density, ...] = (
+    (lambda x: 1 / (1 + x * x), 1, 10),  # the Cauchy
+    (lambda x: mpmath.exp(1 / (1 + x)), 0, 4),
+)
+
+
+def end_to_end(x: Any, length: Any, a: int, b: int) -> tuple[Any, Any]:
+    """Locations that put the optimal interval at the one end of [a, b] and at the other."""
+    return x - a, x - b + length
+
+
+def _mass_at(density: Density, low: Any, high: Any) -> Any:
+    """Integral of f over (low, high]; outside [a, b], where nothing is assumed of f, it falls like a steep normal."""
+    f, a, b = density
+
+    def extended(x: Any) -> Any:
+        nearest = min(max(x, a), b)
+        return f(nearest) * mpmath.exp(-100 * (x - nearest) ** 2)
+
+    return mpmath.quad(extended, [low, *(end for end in (a, b) if low < end < high), high])
+
+
+@check(
+    "thm:impossibility/length",
+    rejects=[
+        (((lambda x: mpmath.exp(-x), 1, 10),), end_to_end, 1),  # log-linear: "strictly" is needed
+        (((lambda x: mpmath.exp(-x * x / 2), 1, 10),), end_to_end, 1),
+        (STRICTLY_LOG_CONVEX, lambda x, length, a, b: (x - a, x - b - length), 1),
+        (STRICTLY_LOG_CONVEX, lambda x, length, a, b: (x - a, x - F(a + b, 2)), 1),  # the proof's, for half the length
+        (STRICTLY_LOG_CONVEX, end_to_end, 1.01),
+        (STRICTLY_LOG_CONVEX, end_to_end, 2.0),
+    ],
+)
+def check_interval_length(
+    subject: tuple[tuple[Density, ...], Locations, float] = (STRICTLY_LOG_CONVEX, end_to_end, 1),
+) -> str:
+    """f strictly log-convex on [a, b]: U is not convex for every interval shorter than b - a, not only (b-a)/2.
+
+    subject: densities, the two locations, and the bound on the length in parts of b - a.
+    """
+    densities, locations, reach = subject
     draw = np.random.default_rng(89)
-    for _ in range(100):  # f(mid) < sqrt(f(left) f(right)) at each place; Cauchy and Schwarz for the masses
+    for trial in range(100):  # f(mid) < sqrt(f(left) f(right)) at each place; Cauchy and Schwarz for the masses
         left, right = (draw.uniform(0.1, 5, 6) for _ in range(2))
-        middle = np.sqrt(left * right) * 0.999
+        if trial % 2:
+            right = left * draw.uniform(0.1, 5)  # parallel: all of the strictness is that of f
+        middle = np.sqrt(left * right) * (1 - 10 ** draw.uniform(-6, -1, 6))
         assert middle.sum() ** 2 < left.sum() * right.sum()
-    a, b = mpmath.mpf(1), mpmath.mpf(10)  # the Cauchy is strictly log-convex beyond 1
-    with mpmath.workdps(60):
-        for share in ("0.01", "0.3", "0.49", "0.7", "0.95", "0.999"):
-            width = mpmath.mpf(share) * (b - a) * mpmath.mpf(subject)
-            step = b - a - width
-            assert step > 0, "the shifted interval leaves [a, b]"
-            mass = [mpmath.atan(a + s + width) - mpmath.atan(a + s) for s in (0, step / 2, step)]
-            assert mass[1] ** 2 < mass[0] * mass[2], share
-    return "optimal interval of any length below b - a gives a non-convex U (Cauchy on [1, 10]); the paper has (b-a)/2"
+    with mpmath.workdps(30):
+        for density in densities:
+            _, a, b = density
+            for share, place in (("0.01", 0), ("0.3", -700), ("0.49", 3), ("0.7", 0.5), ("0.95", 10**4), ("0.999", -2)):
+                length, x = mpmath.mpf(share) * (b - a) * reach, mpmath.mpf(place)
+                ends = locations(x, length, a, b)
+                lows = [x - theta for theta in (ends[0], (ends[0] + ends[1]) / 2, ends[1])]
+                mass = [_mass_at(density, low, low + length) for low in lows]
+                assert mass[1] ** 2 < mass[0] * mass[2] * (1 - mpmath.mpf("1e-12")), (a, b, share, place)
+    return (
+        "optimal interval of any length below b - a gives a non-convex U (Cauchy on [1, 10], exp(1/(1 + x)) on "
+        "[0, 4]); the paper has (b-a)/2"
+    )
 
 
 @check(
