@@ -159,13 +159,13 @@ def test_machine_code_finds_the_float_that_the_formulas_find(prior: Prior) -> No
         for upper in ends[i + 1 :]:
             if prior.log_mass(lower, upper) < -20.0 and prior in NARROW:
                 continue
-            for u in UNIFORMS[::97].tolist():
+            for u in UNIFORMS[::397].tolist():
                 point = machine_point(prior, lower, upper, u)
                 expected = prior.quantile_between(lower, upper, u)
                 found += not math.isnan(point)
                 fine = 0.0 if expected in ends and prior in NARROW else abs(expected) * 1e-13
                 assert math.isnan(point) or abs(point - expected) <= fine, (lower, upper, u)
-    assert found > 200
+    assert found > 100
 
 
 def test_machine_code_goes_up_to_a_float_and_not_to_the_nearest() -> None:
