@@ -25,11 +25,20 @@ HALF = Fraction(1, 2)
     "text:tails",
     "thm:impossibility",
     "thm:impossibility/item-two-equality",
-    rejects=[(3.0, 1.0), (1.0, 3.0)],
+    rejects=[
+        *((by, 1.0, 1.0, 1) for by in (3.0, 1.01)),
+        *((1.0, by, 1.0, 1) for by in (3.0, 1.01)),
+        *((1.0, 1.0, by, 1) for by in (2.0, 1.01)),  # psi up to R/n
+        (1.0, 1.0, 1.0, 0),  # q < 1/n
+    ],
 )
-def check_centred_lower_bound(subject: tuple[float, float] = (1.0, 1.0)) -> str:
-    """Item 2 with >= in place of =: U >= (c/2) R + log(1/(C psi)) at the printed data set, f <= C exp(-c|x|)."""
-    slope_factor, offset_factor = subject
+def check_centred_lower_bound(subject: tuple[float, float, float, int] = (1.0, 1.0, 1.0, 1)) -> str:
+    """Item 2 with >= in place of =: U >= (c/2) R + log(1/(C psi)) at the printed data set, f <= C exp(-c|x|). Neither
+    more than c/2 nor more than 1/C will do there, nor a larger psi than R/(2n), nor the rank 0.
+
+    subject: a and b in parts of c/2 and 1/C, the largest psi in parts of R/(2n), and the least rank.
+    """
+    slope_factor, offset_factor, reach, least = subject
     x, slope, width, start = sympy.symbols("x c psi s", positive=True)  # any f <= C exp(-c |x|), C = 1, on [s, s + psi]
     mass = sympy.integrate(sympy.exp(-slope * x), (x, start, start + width))
     assert sympy.simplify(mass - sympy.exp(-slope * start) * (1 - sympy.exp(-slope * width)) / slope) == 0
@@ -43,24 +52,23 @@ def check_centred_lower_bound(subject: tuple[float, float] = (1.0, 1.0)) -> str:
         ),
     }
     rng = np.random.default_rng(13)
+    cases = [(n, rank, 1.0, radius) for n in (2, 3, 10**4) for rank in (least, n - 1) for radius in (0.01, 1, 2, 20)]
+    while len(cases) < 150:
+        n = int(rng.integers(2, 40))
+        cases += [(n, int(rng.integers(least, n)), float(rng.uniform(0.01, 1)), 10 ** rng.uniform(-2, 1.3))]
     with mpmath.workdps(80):
         for constant, tail in families.values():
-            for _ in range(150):
-                n = int(rng.integers(1, 40))
-                radius = mpmath.mpf(10 ** rng.uniform(-2, 1.3))
-                psi = radius / (2 * n) * mpmath.mpf(rng.uniform(0.01, 1))
-                rank = int(rng.integers(1, n)) if n > 1 else 0
-                if rank == 0:
-                    continue
-                start = radius - (n - rank + 1) * psi
-                assert start >= radius / 2
-                loss = -mpmath.log(tail(start) - tail(start + psi))
-                assert loss >= slope_factor * radius / 2 + mpmath.log(offset_factor / (constant * psi)), (
-                    n,
-                    rank,
-                    radius,
-                )
-    return "U >= cR/2 + log(1/(C psi)) at the printed data set: Laplace and Normal, 300 random (R, psi, n, q)"
+            for n, rank, share, size in cases:
+                radius = mpmath.mpf(size)
+                psi = radius / (2 * n) * mpmath.mpf(share) * mpmath.mpf(reach)
+                start = radius - (n - rank + 1) * psi  # of the optimal interval, less the location
+                mass = tail(start) - tail(start + psi) if rank else 1 - tail(start + psi)
+                claimed = slope_factor * radius / 2 + mpmath.log(offset_factor / (constant * psi))
+                assert -mpmath.log(mass) >= claimed, (n, rank, size)
+    assert all(1 - (n - rank + 1) * share * reach / (2 * n) >= 0.5 - 1e-12 for n, rank, share, _ in cases), "s < R/2"
+    return (
+        f"U >= cR/2 + log(1/(C psi)) at the printed data set: Laplace and Normal, {len(cases)} cases of (R, psi, n, q)"
+    )
 
 
 @check(
