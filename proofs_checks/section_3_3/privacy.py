@@ -11,7 +11,7 @@ import z3
 
 from pq.bounds import binary_depth
 from proofs_checks.engine.registry import check
-from proofs_checks.tools.exact import Algorithm, Points, Prior, ball, log_ball, max_loss
+from proofs_checks.tools.exact import Algorithm, Points, Prior, ball, log_ball, max_loss, power
 from proofs_checks.tools.neighbours import TINY, hurtful_priors, neighbours, records, replaced_loss
 from proofs_checks.tools.solver import prove
 from proofs_checks.tools.trees import path_spends, printed_levels
@@ -24,19 +24,18 @@ QUARTERS = (Fraction(1, 4), Fraction(1, 2), Fraction(3, 4))
 @check(
     "text:tree-privacy",
     "ours:sharp-calibration",
-    rejects=[lambda levels: Fraction(1), lambda levels: Fraction(101, 100 * levels)],
+    rejects=[lambda levels: Fraction(1), *(lambda levels, by=by: Fraction(by, 100 * levels) for by in (99, 101))],
 )
 def check_tree_privacy(subject: Callable[[int], Fraction] = lambda levels: Fraction(1, levels)) -> str:
     """Algorithm 2 on the quartiles, add-remove: exact losses within epsilon, both adaptations, both calibrations."""
-    z = Fraction(1, 4)  # exp(-epsilon / 4): half of the budget each level
-    exponent = 2 * subject(2)  # 1 when a level gets half
-    assert exponent.denominator == 1
+    z = Fraction(72, 73)  # exp(-epsilon / 400): half of the budget each level is 100 of them
+    exponent = 200 * subject(2)
     worst = Fraction(1)
     for priors, adaptation, rounded in itertools.product(hurtful_priors(), ("conditional", "edge"), (True, False)):
         # unrounded: sensitivity 1/2 at relative quantile 1/2, so twice the rate: z per half rank
         unit = 1 if rounded else 2
         algorithm = Algorithm(
-            QUARTERS, priors, (z ** int(exponent),) * 3, adaptation=adaptation, rounded=rounded, unit=unit
+            QUARTERS, priors, (power(z, exponent),) * 3, adaptation=adaptation, rounded=rounded, unit=unit
         )
         laws: dict[Points, dict] = {}
         for less, more in neighbours():
@@ -44,9 +43,9 @@ def check_tree_privacy(subject: Callable[[int], Fraction] = lambda levels: Fract
                 if data not in laws:
                     laws[data] = algorithm.law(data)
             loss = max(max_loss(laws[less], laws[more]), max_loss(laws[more], laws[less]))
-            assert loss <= z**-4, (less, more, adaptation, rounded, float(loss))
+            assert loss <= z**-400, (less, more, adaptation, rounded, float(loss))
             worst = max(worst, loss)
-    ratio = float(log_ball(worst) / (-4 * log_ball(z)))
+    ratio = float(log_ball(worst) / (-400 * log_ball(z)))
     assert ratio > 0.999, "all of epsilon can be lost"
     return (
         "Algorithm 2, m = 3, add-remove: exact loss at most epsilon over all small neighbours (largest "
@@ -54,26 +53,27 @@ def check_tree_privacy(subject: Callable[[int], Fraction] = lambda levels: Fract
     )
 
 
-@check("text:tree-privacy", rejects=[(2, 2), (1, 8)])
-def check_kary_privacy(subject: tuple[int, int] = (1, 2)) -> str:
+@check("text:tree-privacy", rejects=[(100, 300), (200, 200), (101, 200), (100, 202), (99, 200), (100, 198)])
+def check_kary_privacy(subject: tuple[int, int] = (100, 200)) -> str:
     """The same for K = 3: two mechanisms share the root's half of the budget, one has the other half; sorting is
-    free.
+    free. All of epsilon can be lost, so that no part of the path's sum may be more.
     """
-    z = Fraction(1, 4)  # exp(-epsilon / 8)
+    z = Fraction(72, 73)  # exp(-epsilon / 800)
     root, below = subject
     worst = Fraction(1)
     for priors, adaptation in itertools.product(hurtful_priors(), ("conditional", "edge")):
         exponents = tuple(z**e for e in (root, root, below))
         algorithm = Algorithm(QUARTERS, priors, exponents, arity=3, adaptation=adaptation)
-        for less, more in itertools.islice(neighbours(), 0, None, 3):
+        for less, more in neighbours():
             try:
                 first, second = algorithm.law(less), algorithm.law(more)
             except ZeroDivisionError:
                 continue  # no mass left for the last quantile: undefined, see check_normalisable
             loss = max(max_loss(first, second), max_loss(second, first))
-            assert loss <= z**-8, (less, more, adaptation)
+            assert loss <= z**-800, (less, more, adaptation)
             worst = max(worst, loss)
-    ratio = float(log_ball(worst) / (-8 * log_ball(z)))
+    ratio = float(log_ball(worst) / (-800 * log_ball(z)))
+    assert ratio > 0.999, "all of epsilon can be lost"
     return (
         f"Algorithm 2, K = 3, m = 3, add-remove: exact loss at most epsilon (largest {ratio:.3f} epsilon), "
         "sorted outputs"

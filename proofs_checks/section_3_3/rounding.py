@@ -14,7 +14,7 @@ from pq.bounds import lem_error
 from proofs_checks.engine.registry import check
 from proofs_checks.tools.broken import SLACK_ZERO
 from proofs_checks.tools.cases import GAP_SAMPLE
-from proofs_checks.tools.exact import Grid, Points, Position, Restricted, gap
+from proofs_checks.tools.exact import Grid, Points, Position, Restricted, adapt, gap, mechanism
 from proofs_checks.tools.solver import absolute, prove
 
 F = Fraction
@@ -128,6 +128,51 @@ def check_error_sharp(subject: Callable[[Fraction], Fraction] = lem_error) -> st
             edges = (1 - relative) * gap(data, lo, low + HALF) + relative * gap(data, hi, high + HALF)
             assert gap(data, q, o) - edges == subject(relative), relative
     return "the slack 2 - 2 / d at q~ = p / d is sharp for every d <= 11: attained by data, never exceeded"
+
+
+@check(
+    "eq:empirical-probability",
+    "lem:empirical",
+    code=lem_error,
+    rejects=[
+        (lambda q: F(0), F(1)),
+        (lambda q: F(1), F(1)),
+        *((lambda q, by=by: F(by, 100) * lem_error(q), F(1)) for by in (99, 101)),
+        (lem_error, F(101, 100)),
+        (lem_error, F(99, 100)),
+        (lem_error, F(2)),
+    ],
+)
+def check_node_is_sharp(subject: tuple[Callable[[Fraction], Fraction], Fraction] = (lem_error, F(1))) -> str:
+    """The bound on one node's gap where the edges attain the slack and the prior is one atom, on the node's target: it
+    comes out for certain, and the bound is its mass. So it is attained by a mass of one, fails for more under edge
+    adaptation, and holds for less; conditional adaptation makes every mass one.
+
+    subject: c, and the largest total mass of a prior.
+    """
+    slack, largest = subject
+    z = F(1, 3)
+    for d in range(2, 8):
+        for p in (p for p in range(1, d) if math.gcd(p, d) == 1):
+            relative = F(p, d)
+            found = witness(relative, lem_error(relative))
+            assert found is not None, f"no data attain the slack at {relative}"
+            n, lo, hi, *ranks = found
+            data, (low, high) = Grid(n), (rank + HALF for rank in ranks)
+            view = Restricted(data, low, high)
+            target = math.floor(relative * view.size)
+            o = ranks[0] + target + F(3, 4)
+            gamma = gap(data, lo + relative * (hi - lo), o)
+            error = (1 - relative) * gap(data, lo, low) + relative * gap(data, hi, high)
+            steps = 100 * d  # both sides to this power, so that the exponents are whole
+            limit = z ** int(steps * (gamma - error - slack(relative)))
+            for adaptation, mass in (("edge", largest), ("edge", largest / 2), ("conditional", F(100))):
+                prior = adapt({o: mass}, low, high, adaptation)
+                chance = mechanism(view, relative, prior, z)[o]
+                inner = sum(share * z ** abs(view.below(v) - target) for v, share in prior.items())
+                assert chance == 1 and (chance * inner) ** steps <= limit, (relative, adaptation, mass)
+                assert mass == largest / 2 or (chance * inner) ** steps == limit, "looser than it need be"
+    return "one node's bound is attained by an atom of mass one for every p/d with d < 8, so no smaller c will do"
 
 
 @check("lem:error", code=lem_error, rejects=[lambda: Fraction(-1, 100), lambda: Fraction(-1, 10**6)])

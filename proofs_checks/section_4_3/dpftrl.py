@@ -8,6 +8,7 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import Any
 
+import mpmath
 import numpy as np
 import z3
 
@@ -128,12 +129,36 @@ def check_euclidean_case(subject: tuple[int | Fraction, int | Fraction] = (1, 2)
     plane = z3.And(a >= 0, r >= 0, r * r == b * b + c * c, b <= r, b >= -r)
     distance = (a - b) * (a - b) + c * c
     prove(z3.Implies(plane, (a - r) * (a - r) <= constant * constant * distance), "Lipschitz constant of the norm")
+    prove(z3.Implies(z3.And(plane, r <= 1), a * b <= a), "the dual norm, which b = r = 1 attains")
     short = z3.And(plane, limit > 0, a <= limit, r <= limit)
     prove(z3.Implies(short, distance <= factor * factor * limit * limit), "difference of two gradients")
     assert subject[0] ** 2 * (1 - 3) ** 2 == (1 - 3) ** 2 and subject[1] ** 2 == (1 - -1) ** 2, (
         "on a line: both are least"
     )
     return "Euclidean DP-FTRL: C = 1 and Delta_2 <= 2L, both least (z3, in the plane of two vectors)"
+
+
+@check(
+    "thm:dpftrl/euclidean-case",
+    "thm:dpftrl/gaussian-width",
+    rejects=[*((by, 0.5) for by in (0.5, 0.99, 1.01)), *((1.0, by) for by in (0.25, 0.49, 0.51, 1.0))],
+)
+def check_euclidean_width(subject: tuple[float, float] = (1.0, 0.5)) -> str:
+    """G = E|z|, with |z| the Euclidean length of d normals, is at most sqrt(d), and neither a smaller constant nor a
+    smaller power will do: exactly sqrt(2) Gamma((d + 1)/2)/Gamma(d/2).  For all d by Jensen's inequality, E|z|^2 = d.
+
+    subject: constant and power of d.
+    """
+    constant, power = subject
+    share = 0.0
+    with mpmath.workdps(50):
+        for d in (*range(1, 100), 10**3, 10**6, 10**12):
+            half = mpmath.mpf(d) / 2
+            width = mpmath.sqrt(2) * mpmath.exp(mpmath.loggamma(half + mpmath.mpf(1) / 2) - mpmath.loggamma(half))
+            assert width <= constant * mpmath.mpf(d) ** power, d
+            share = float(width / (constant * mpmath.mpf(d) ** power))
+    assert share > 0.999, "more than is needed for large d"
+    return "the Gaussian width of the Euclidean ball is at most sqrt(d), and tends to it (exact to d = 10^12)"
 
 
 @check(

@@ -25,11 +25,20 @@ HALF = Fraction(1, 2)
     "text:tails",
     "thm:impossibility",
     "thm:impossibility/item-two-equality",
-    rejects=[(3.0, 1.0), (1.0, 3.0)],
+    rejects=[
+        *((by, 1.0, 1.0, 1) for by in (3.0, 1.01)),
+        *((1.0, by, 1.0, 1) for by in (3.0, 1.01)),
+        *((1.0, 1.0, by, 1) for by in (2.0, 1.01)),  # psi up to R/n
+        (1.0, 1.0, 1.0, 0),  # q < 1/n
+    ],
 )
-def check_centred_lower_bound(subject: tuple[float, float] = (1.0, 1.0)) -> str:
-    """Item 2 with >= in place of =: U >= (c/2) R + log(1/(C psi)) at the printed data set, f <= C exp(-c|x|)."""
-    slope_factor, offset_factor = subject
+def check_centred_lower_bound(subject: tuple[float, float, float, int] = (1.0, 1.0, 1.0, 1)) -> str:
+    """Item 2 with >= in place of =: U >= (c/2) R + log(1/(C psi)) at the printed data set, f <= C exp(-c|x|). Neither
+    more than c/2 nor more than 1/C will do there, nor a larger psi than R/(2n), nor the rank 0.
+
+    subject: a and b in parts of c/2 and 1/C, the largest psi in parts of R/(2n), and the least rank.
+    """
+    slope_factor, offset_factor, reach, least = subject
     x, slope, width, start = sympy.symbols("x c psi s", positive=True)  # any f <= C exp(-c |x|), C = 1, on [s, s + psi]
     mass = sympy.integrate(sympy.exp(-slope * x), (x, start, start + width))
     assert sympy.simplify(mass - sympy.exp(-slope * start) * (1 - sympy.exp(-slope * width)) / slope) == 0
@@ -43,24 +52,23 @@ def check_centred_lower_bound(subject: tuple[float, float] = (1.0, 1.0)) -> str:
         ),
     }
     rng = np.random.default_rng(13)
+    cases = [(n, rank, 1.0, radius) for n in (2, 3, 10**4) for rank in (least, n - 1) for radius in (0.01, 1, 2, 20)]
+    while len(cases) < 150:
+        n = int(rng.integers(2, 40))
+        cases += [(n, int(rng.integers(least, n)), float(rng.uniform(0.01, 1)), 10 ** rng.uniform(-2, 1.3))]
     with mpmath.workdps(80):
         for constant, tail in families.values():
-            for _ in range(150):
-                n = int(rng.integers(1, 40))
-                radius = mpmath.mpf(10 ** rng.uniform(-2, 1.3))
-                psi = radius / (2 * n) * mpmath.mpf(rng.uniform(0.01, 1))
-                rank = int(rng.integers(1, n)) if n > 1 else 0
-                if rank == 0:
-                    continue
-                start = radius - (n - rank + 1) * psi
-                assert start >= radius / 2
-                loss = -mpmath.log(tail(start) - tail(start + psi))
-                assert loss >= slope_factor * radius / 2 + mpmath.log(offset_factor / (constant * psi)), (
-                    n,
-                    rank,
-                    radius,
-                )
-    return "U >= cR/2 + log(1/(C psi)) at the printed data set: Laplace and Normal, 300 random (R, psi, n, q)"
+            for n, rank, share, size in cases:
+                radius = mpmath.mpf(size)
+                psi = radius / (2 * n) * mpmath.mpf(share) * mpmath.mpf(reach)
+                start = radius - (n - rank + 1) * psi  # of the optimal interval, less the location
+                mass = tail(start) - tail(start + psi) if rank else 1 - tail(start + psi)
+                claimed = slope_factor * radius / 2 + mpmath.log(offset_factor / (constant * psi))
+                assert -mpmath.log(mass) >= claimed, (n, rank, size)
+    assert all(1 - (n - rank + 1) * share * reach / (2 * n) >= 0.5 - 1e-12 for n, rank, share, _ in cases), "s < R/2"
+    return (
+        f"U >= cR/2 + log(1/(C psi)) at the printed data set: Laplace and Normal, {len(cases)} cases of (R, psi, n, q)"
+    )
 
 
 @check(
@@ -79,9 +87,9 @@ def check_narrow_intervals(subject: Callable[[Any], Any] = lambda x: 1 / (1 + x 
     return "converse of thm:impossibility repaired: average the failing inequality over a narrow interval"
 
 
-def continuous_enough(s: Any, eta: Any) -> Any:
-    """How little f may change over the interval: (1 + eta)^2 < (1 + s)(1 - eta)^2."""
-    return z3.And(eta > 0, eta < 1, (1 + eta) * (1 + eta) < (1 + s) * (1 - eta) * (1 - eta))
+def continuous_enough(fx: Any, fy: Any, fm: Any, eta: Any) -> Any:
+    """How little f may change over the interval at x, at y and at their middle m, where f(x) f(y) > f(m)^2."""
+    return eta * (fx + fy + 2 * fm) < fx * fy - fm * fm
 
 
 @check(
@@ -89,26 +97,31 @@ def continuous_enough(s: Any, eta: Any) -> Any:
     "thm:impossibility",
     "thm:impossibility/log-convex-step",
     rejects=[
-        lambda s, eta: z3.And(eta > 0, eta < 1),
-        lambda s, eta: z3.And(eta > 0, eta < 1, (1 + eta) < (1 + s) * (1 - eta)),
-        lambda s, eta: z3.And(eta > 0, eta < 1, eta < s),
+        lambda fx, fy, fm, eta: z3.And(eta < fx, eta < fy),
+        lambda fx, fy, fm, eta: eta * (fx + fy) < fx * fy - fm * fm,
+        lambda fx, fy, fm, eta: 100 * eta * (fx + fy + 2 * fm) < 101 * (fx * fy - fm * fm),
+        lambda fx, fy, fm, eta: z3.And(eta < fx, eta < fy, eta * (fx + fy + 2 * fm) <= fx * fy - fm * fm),
+        lambda fx, fy, fm, eta: z3.And(fm > 0, eta * (fx + fy + 2 * fm) < fx * fy - fm * fm),
     ],
 )
-def check_every_density(subject: Callable[[Any, Any], Any] = continuous_enough) -> str:
+def check_every_density(subject: Callable[[Any, Any, Any, Any], Any] = continuous_enough) -> str:
     """Log-concavity is necessary for every continuous f, in both parametrisations, which share the scale 1.
 
-    Where f(x) f(y) = (1 + s) f(m)^2, s > 0 and m the middle, f changes by less than any factor 1 +- eta over a short
-    enough interval [0, w]; then the masses of its three shifts break midpoint convexity of U (z3, for all values).
+    Where f(x) f(y) > f(m)^2 and m is the middle, f changes by less than any eta > 0 over a short enough interval
+    [0, w]; then the masses of its three shifts break midpoint convexity of U (z3, for all values).  f(m) may be 0.
     """
-    fx, fy, fm, s, eta, one, two, mid = z3.Reals("fx fy fm s eta one two mid")
-    densities = z3.And(fx > 0, fy > 0, fm > 0, s > 0, fx * fy == (1 + s) * fm * fm)
-    masses = z3.And(one >= (1 - eta) * fx, two >= (1 - eta) * fy, mid <= (1 + eta) * fm, mid > 0)
-    # one two >= (1 - eta)^2 (1 + s) fm^2 > (1 + eta)^2 fm^2 >= mid^2, in two steps that z3 takes at once each
-    product = z3.Real("product")
-    lower = z3.And(densities, masses, subject(s, eta), product == one * two)
-    follows(lower, goal=product >= (1 - eta) * (1 - eta) * (fx * fy))
-    square = z3.And(s > 0, fm > 0, mid > 0, mid <= (1 + eta) * fm, subject(s, eta))
-    follows(square, product >= (1 - eta) * (1 - eta) * (1 + s) * fm * fm, goal=product > mid * mid)
+    fx, fy, fm, eta, one, two, mid = z3.Reals("fx fy fm eta one two mid")
+    values = (fx > 0, fy > 0, fm >= 0, eta > 0, fx * fy > fm * fm)
+    small = subject(fx, fy, fm, eta)
+    # some eta does, whatever the values: half the least that does not
+    sum_of = fx + fy + 2 * fm
+    follows(*values, 2 * eta * sum_of == fx * fy - fm * fm, goal=small)
+    follows(*values, small, goal=z3.And(eta < fx, eta < fy))
+    follows(*values, small, goal=(fx - eta) * (fy - eta) > (fm + eta) * (fm + eta))
+    # the masses of intervals of length w, over w, are averages of f
+    a, b, c = z3.Reals("a b c")  # fx - eta, fy - eta, fm + eta
+    averages = (a > 0, b > 0, c > 0, one >= a, two >= b, mid >= 0, mid <= c)
+    follows(*averages, a * b > c * c, goal=one * two > mid * mid)
     rng, found = np.random.default_rng(71), 0
     for _ in range(60):  # two bumps at random: somewhere between them the inequality fails, and narrow masses show it
         centre, ratio = float(rng.uniform(3, 8)), float(rng.uniform(0.2, 5))
@@ -124,33 +137,45 @@ def check_every_density(subject: Callable[[Any, Any], Any] = continuous_enough) 
     return "log-concavity is necessary for every continuous density, in both parametrisations (z3; 60 pairs of bumps)"
 
 
-def kink(x: F) -> F:
+def kink(x: Any) -> Any:
     """Log of a density up to its constant: two bumps that meet in a kink (thm:impossibility)."""
     return -((abs(x) - 1) ** 2)
 
 
-def _cauchy_log(x: Fraction) -> Fraction:
-    """Strictly convex away from 0, and not concave at 0."""
-    return F(1) / (1 + abs(x)) if abs(x) > F(1, 10) else F(0)
+def _cauchy_log(x: Any) -> Any:
+    """Strictly convex on either side of 0, where it is largest."""
+    return 1 / (1 + abs(x))
 
 
-@check("thm:impossibility", "thm:impossibility/log-convex-step", code=kink, rejects=[lambda x: -x * x, _cauchy_log])
-def check_kink_density(subject: Callable[[F], F] = kink) -> str:
+def _smoothed(x: Any) -> Any:
+    """The kink rounded off by a parabola over a short interval, on which the density is log-convex."""
+    width = F(1, 10**4)
+    near = -((((x * x) / width + width) / 2 - 1) ** 2)
+    if z3.is_expr(x):
+        return z3.If(abs(x) >= width, kink(x), near)
+    return kink(x) if abs(x) >= width else near
+
+
+@check(
+    "thm:impossibility",
+    "thm:impossibility/log-convex-step",
+    code=kink,
+    rejects=[lambda x: -x * x, _cauchy_log, _smoothed, abs],
+)
+def check_kink_density(subject: Callable[[Any], Any] = kink) -> str:
     """Not log-concave, yet log-convex on no interval: the step "so f is strictly log-convex on [a, b]" is false."""
     assert subject(F(0)) < (subject(F(-1)) + subject(F(1))) / 2, "the density is log-concave"
-    rng = np.random.default_rng(5)
-    for _ in range(500):
-        a, width = F(int(rng.integers(-4000, 4000)), 1000), F(int(rng.integers(1, 3000)), 1000)
-        # A part of [a, a + width] that does not straddle 0 always has at least half its length.
-        low, high = (
-            (a, a + width) if a >= 0 or a + width <= 0 else max((a, F(0)), (F(0), a + width), key=lambda s: s[1] - s[0])
-        )
-        assert subject((low + high) / 2) > (subject(low) + subject(high)) / 2, "log-convex on an interval"
+    # Every interval has a part on one side of 0, and on each side the logarithm is strictly concave at all midpoints.
+    low, high = z3.Reals("low high")
+    for side in (low >= 0, high <= 0):
+        bent = subject((low + high) / 2) * 2 > subject(low) + subject(high)
+        follows(low < high, side, goal=bent)
     # The conclusion is still true: on (-1/4, 1/4], f at 0 is everywhere below f shifted by 1 and by -1.
-    half = F(1, 4)
-    assert max(subject(-half), subject(half), subject(F(0))) < min(subject(F(1) - half), subject(F(1) + half))
+    x = z3.Real("x")
+    for shift in (-1, 1):
+        follows(x >= -F(1, 4), x <= F(1, 4), goal=subject(x) < subject(x + shift))
     return (
-        "log f = -(|x|-1)^2 is not log-concave and strictly log-concave on a half of every interval; U still not convex"
+        "log f = -(|x|-1)^2 is not log-concave and strictly log-concave on a part of every interval; U still not convex"
     )
 
 

@@ -10,6 +10,7 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
+import z3
 from flint import arb
 
 from pq import bounds
@@ -17,6 +18,7 @@ from proofs_checks.engine.registry import check
 from proofs_checks.tools.broken import printed, scaled
 from proofs_checks.tools.exact import ball
 from proofs_checks.tools.gaussian import log_of
+from proofs_checks.tools.solver import follows
 
 F = Fraction
 
@@ -171,26 +173,45 @@ def check_descent_regret(subject: Callable[..., Any] = bounds.pubpri_step_sizes)
     return "step sizes (B/sigma_min) sqrt(m/T) and (1/sigma_min - 1/sigma_max)/(2(B + sigma_max)) sqrt(m/T) are optimal"
 
 
+Ratio = tuple[Callable[[Any], Any], Callable[[Any], Any]]
+RATIO: Ratio = (lambda n: 2 * n - 1, lambda n: n * (n - 1))
+
+
 @check(
     "thm:pubpri/floor-ratio",
     "thm:pubpri/rate",
-    rejects=[lambda size, n: F(n + 1, size), lambda size, n: F(2 * n, size)],
+    rejects=[
+        (lambda n: n + 1, RATIO[1]),
+        (lambda n: 2 * n, RATIO[1]),
+        *((lambda n, by=by: F(by, 100) * (2 * n - 1), RATIO[1]) for by in (99, 101)),
+        (RATIO[0], lambda n: n * (n - 1) - 1),
+        (RATIO[0], lambda n: n * (n - 1) + 1),
+        (RATIO[0], lambda n: n),
+        (lambda n: z3.If(n < 40, 2 * n - 1, n + 1) if z3.is_expr(n) else 2 * n - 1 if n < 40 else n + 1, RATIO[1]),
+    ],
 )
-def check_floor_ratio(subject: Callable[[int, int], Fraction] = lambda size, n: F(2 * n - 1, size)) -> str:
-    """1/floor(N/n) <= (2n-1)/N for all N >= n, with equality at N = 2n - 1; (n+1)/N needs N >= n(n-1)."""
-    for n in range(1, 40):
-        for size in range(n, 40 * n):
-            assert F(1, size // n) <= subject(size, n), f"N={size}, n={n}"
-            assert (size // n) * n**2 <= (n + 1) * size
-        assert F(1, (2 * n - 1) // n) == F(2 * n - 1, 2 * n - 1)
-        assert subject(2 * n - 1, n) == 1, "not the least bound of this form"
-    failures = [(size, n) for n in range(1, 40) for size in range(n, n * n + n) if F(1, size // n) > F(n + 1, size)]
-    assert failures[0] == (5, 3)
-    # beyond, n rest <= n (n - 1) <= T n as T >= n - 1: so N = T n + rest <= T (n + 1)
-    assert [max((s for s, n in failures if n == size), default=0) for size in range(3, 40)] == [
-        n * (n - 1) - 1 for n in range(3, 40)
-    ], "not the first"
-    return "1/T <= (n+1)/N false: N=5, n=3 gives 1 > 4/5; 1/T <= (2n-1)/N holds and is sharp"
+def check_floor_ratio(subject: Ratio = RATIO) -> str:
+    """1/floor(N/n) <= (2n-1)/N for all N >= n, with equality at N = 2n - 1; (n+1)/N from N = n(n-1) on, and at no
+    smaller N if n >= 3: z3 for all n and N, and floors for small ones.
+
+    subject: the numerator, and the N from which (n+1)/N holds, for given n.
+    """
+    numerator, start = subject
+    n, size, steps = z3.Reals("n N T")
+    floor = (n >= 1, steps >= 1, n * steps <= size, size <= n * steps + n - 1)  # T = floor(N/n), for integers
+    follows(*floor, goal=size <= numerator(n) * steps)
+    follows(n >= 1, size == 2 * n - 1, steps == 1, goal=z3.And(*floor, size == numerator(n) * steps))
+    follows(*floor, size >= start(n), steps >= n - 1, goal=size <= (n + 1) * steps)
+    follows(*floor, steps <= n - 2, goal=size < start(n))  # there is no integer between n - 2 and n - 1
+    last, before = start(n) - 1, n - 2
+    follows(n >= 3, goal=z3.And(n * before <= last, last <= n * before + n - 1, last > (n + 1) * before))
+    follows(*floor, goal=z3.And(n * n * steps <= n * size, n * size <= (n + 1) * size))
+    for n_records in range(1, 40):
+        for total in range(n_records, 40 * n_records):
+            assert F(1, total // n_records) <= F(numerator(n_records)) / total, (total, n_records)
+            assert total < start(n_records) or F(1, total // n_records) <= F(n_records + 1, total), (total, n_records)
+    assert F(1, 5 // 3) > F(3 + 1, 5), "the row's counterexample"
+    return "1/T <= (n+1)/N false: N=5, n=3 gives 1 > 4/5; 1/T <= (2n-1)/N holds and is sharp (z3, all n and N)"
 
 
 @dataclass(frozen=True)
