@@ -218,7 +218,7 @@ def check_unsorted(case: Case, rng: np.random.Generator) -> None:
     """A long column that nobody has sorted, and the same sorted, are released from alike by the same uniforms."""
     long = rng.permutation(np.tile(case.numbers, 200)[:2000] + rng.normal(size=min(200 * len(case.numbers), 2000)))
     seed = int(rng.integers(2**31))
-    with mock.patch.object(selection, "FEWEST", 64):
+    with mock.patch.object(selection, "FEWEST", 64), mock.patch.object(selection, "LITTLE", 64):
         one = pq.release(long, rng=seed, **case.arguments)
     two = pq.release(pq.SortedColumn(long), rng=seed, **case.arguments)
     assert one.to_dict() == two.to_dict(), "unsorted"

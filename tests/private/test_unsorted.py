@@ -78,6 +78,7 @@ def machine() -> None:
 def foreseen(monkeypatch: pytest.MonkeyPatch) -> None:
     """Samples are taken in the same places every time, so that a column can mislead them."""
     monkeypatch.setattr(selection, "SEED", 0x5EED)
+    monkeypatch.setattr(selection, "FEWEST", 1 << 15)
 
 
 @pytest.fixture
@@ -105,6 +106,7 @@ def same(x: Any, column: Any, quantiles: Any, **options: Any) -> bool:
 def test_unsorted_columns_give_what_sorted_ones_give(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Few buckets and a small sample, so that parts are small beside the column and often do not do."""
     monkeypatch.setattr(selection, "FEWEST", 64)
+    monkeypatch.setattr(selection, "LITTLE", 64)
     for number in range(-(-TRIED // len(COLUMNS))):
         rng = np.random.default_rng([number, *name.encode()])
         monkeypatch.setattr(selection, "BUCKETS", int(2 ** rng.integers(4, 13)))
@@ -225,6 +227,7 @@ def test_what_is_not_known_stops_whoever_asks() -> None:
 def test_a_part_that_hid_its_gaps_would_give_another_release(monkeypatch: pytest.MonkeyPatch) -> None:
     """A mutant: unknown records all counted where the next known one is, and nobody told."""
     monkeypatch.setattr(selection, "FEWEST", 64)
+    monkeypatch.setattr(selection, "LITTLE", 64)
     x = np.random.default_rng(3).normal(size=20_000)
     options: dict[str, Any] = {"priors": pq.Cauchy(0, 10), "epsilon": 0.2, "mechanism": "tree"}
     levels, differ = [0.2, 0.4, 0.5, 0.6, 0.8], 0

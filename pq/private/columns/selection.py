@@ -26,7 +26,8 @@ Ints = npt.NDArray[np.int64]
 COUNT = Engine("pq.private.fast.buckets", "count_buckets")
 COLLECT = Engine("pq.private.fast.buckets", "collect_buckets")
 BETWEEN = Engine("pq.private.fast.buckets", "collect_between")
-FEWEST = 1 << 15  # records of which a part is looked for: fewer are sorted sooner
+FEWEST = 1 << 17  # records of which a part is looked for: fewer are sorted sooner where numpy sorts many at once
+LITTLE = 1 << 15  # records that may be collected, whatever share of all they are
 BUCKETS, SAMPLE = 1 << 13, 1 << 11
 TRIMMED = 16  # numbers of the sample at either end that lie in the outermost buckets
 COLLECTED = 1.0 / 10.0  # share of the records that is collected at most
@@ -210,7 +211,7 @@ class _Counted:
 
     def is_little(self, wanted: Ints) -> bool:
         """Whether some buckets seem to hold few records, or many of one number by the sample."""
-        most = max(len(self.records) * COLLECTED, FEWEST)
+        most = max(len(self.records) * COLLECTED, LITTLE)
         if np.sum(self.counts[wanted]) <= most:
             return True
         own = self._of_sample
@@ -237,7 +238,7 @@ class _Counted:
         """The records of some buckets, but for a number of each, and how often that is there; None if that is much."""
         but, tied = np.full(len(self.counts), np.nan), self._commonest[wanted]
         but[wanted] = np.where(np.isnan(tied), np.where(wanted > 0, -np.inf, np.inf), tied)  # what is in no such bucket
-        most, end = max(int(len(self.records) * COLLECTED), FEWEST), 0
+        most, end = max(int(len(self.records) * COLLECTED), LITTLE), 0
         out = np.empty(min(most, int(np.sum(self.counts[wanted]))) + BLOCK + 1)  # and a place for all that is above
         for piece in self.records:
             found = COLLECT(piece, piece.view(np.int64), *self.buckets.rule, but, out[end:-1])
