@@ -9,8 +9,8 @@ expected. *Beliefs* are a Gaussian law of (w, u, a, b, n, s).
 noisy counts, whose law is known exactly up to the Gaussian that stands for Poisson's: first of the two numbers that
 the day's place and width are, on a grid, then of all at once, by Kalman's equations for counts that are made linear
 around what is then known (their means over the nodes of a Gaussian, so that a vague belief is not taken for a precise
-one). If a law far away explains the counts `JUMP_ODDS` times as well, the series has broken and place and width are
-believed anew.
+one). If beliefs that are `JUMPS` vaguer explain the counts `JUMP_ODDS` times as well, in the mean over them, the series
+has broken and place and width are believed so vaguely again.
 
 All of it is a function of public facts and of released counts. A likelihood that is off costs accuracy, never privacy.
 """
