@@ -43,7 +43,8 @@ class TextFormat:
     """How bytes become rows of cells; all of it public, checked when it is made.
 
     separator: one character between cells. encoding: a text encoding of Python's. compression: "none", "gzip", "bz2" or
-    "xz". by_line: each line is one record, read by itself, and may be odd; else the file is one of RFC 4180.
+    "xz". by_line: each line is one record, read by itself, and may be odd, in an encoding in which the byte 0x0A ends
+    a line; else the file is one of RFC 4180.
     Raises `ValueError` naming the argument.
     """
 
@@ -60,6 +61,11 @@ class TextFormat:
             "".encode(self.encoding)  # some codecs are of bytes, not of text
         except (LookupError, ValueError, TypeError):
             raise ValueError(f"encoding must be one of Python's text encodings, got {self.encoding!r}") from None
+        if self.by_line and not self._ends_lines():
+            message = (
+                f"encoding must be one in which the byte 0x0A ends a line, for lines to be records: {self.encoding!r}"
+            )
+            raise ValueError(f"{message} is none")
         if self.compression not in OPENERS:
             raise ValueError(f"compression must be one of {', '.join(OPENERS)}, got {self.compression!r}")
 
@@ -72,8 +78,8 @@ class TextFormat:
         >>> TextFormat().column(b'note,age\\r\\n"two\\nlines,99",32\\r\\n', "age")
         ['32']
         """
-        text = self._text(content)
-        header, *rows = self._lines(text) if self.by_line else self._rows(text)
+        plain = self._unpacked(content)
+        header, *rows = self._lines(plain) if self.by_line else self._rows(self._text(plain))
         names = [cell.strip() for cell in header]
         if names.count(name.strip()) != 1:
             found = "no column" if name.strip() not in names else "more than one column"
@@ -81,11 +87,23 @@ class TextFormat:
         place = names.index(name.strip())
         return [row[place] if place < len(row) else "" for row in rows]
 
+    def _ends_lines(self) -> bool:
+        try:
+            return "\n".encode(self.encoding) == b"\n"
+        except ValueError:
+            return False
+
+    def _unpacked(self, content: bytes) -> bytes:
+        try:
+            return OPENERS[self.compression](content)
+        except (OSError, EOFError, ValueError, zlib.error, lzma.LZMAError):
+            raise ValueError(INVALID) from None
+
     def _text(self, content: bytes) -> str:
         try:
             with quiet():  # some codecs warn of what they find, such as unicode_escape
-                return OPENERS[self.compression](content).decode(self.encoding, errors="replace").removeprefix("\ufeff")
-        except (OSError, EOFError, ValueError, zlib.error, lzma.LZMAError):
+                return content.decode(self.encoding, errors="replace").removeprefix("\ufeff")
+        except ValueError:
             raise ValueError(INVALID) from None
 
     def _rows(self, text: str) -> list[list[str]]:
@@ -99,15 +117,19 @@ class TextFormat:
             raise ValueError(INVALID)
         return rows
 
-    def _lines(self, text: str) -> list[list[str]]:
-        """Each line by itself, blank ones left out; no cell of one that the csv module refuses."""
-        header, *lines = [line.rstrip("\r") for line in text.split("\n")]
-        return [self._line(header), *(self._line(line) for line in lines if line)]
+    def _lines(self, content: bytes) -> list[list[str]]:
+        """Each line by itself, blank ones left out; no cell of one that the csv module refuses.
 
-    def _line(self, line: str) -> list[str]:
+        Lines are parted before they are decoded: in some encodings a byte changes what all that follow mean.
+        """
+        header, *lines = [line.rstrip(b"\r") for line in content.split(b"\n")]
+        with quiet():
+            return [self._line(header), *(self._line(line) for line in lines if line)]
+
+    def _line(self, line: bytes) -> list[str]:
         try:
-            return next(self._read([line]), [])
-        except csv.Error:
+            return next(self._read([line.decode(self.encoding, errors="replace").removeprefix("\ufeff")]), [])
+        except (csv.Error, ValueError):
             return []
 
     def _read(self, lines: Any) -> Any:
