@@ -21,6 +21,7 @@ from pq.private.columns import door, selection
 from pq.private.columns.door import UnreadColumn
 from pq.private.columns.part import PartOfColumn, Unknown
 from pq.private.columns.selection import Pieces, parts_of
+from pq.private.fast.lanes import WALK
 
 Floats = npt.NDArray[np.float64]
 TRIED = int(os.environ.get("PQ_COLUMNS", "100000" if os.environ.get("PQ_LONG") == "1" else "300"))
@@ -155,7 +156,9 @@ def test_large_columns_are_released_from_a_part(name: str, looked_up: list[int])
 def test_hard_columns_are_released_from_a_few_parts_and_not_sorted(
     name: str, looked_up: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What a node below another needs is asked for by its ranks, and that of all nodes of a level at once."""
+    """What a node below another needs is asked for by its ranks, and that of all nodes of a level at once: by machine
+    code, whether it would pay already or not."""
+    assert WALK.ready(1e9)
     x = COLUMNS[name](np.random.default_rng(4), 300_000)
     column, levels = pq.SortedColumn(x), [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9]
     options: dict[str, Any] = {"priors": pq.Cauchy(0, 10), "epsilon": 1, "mechanism": "tree"}
