@@ -86,11 +86,12 @@ def parts_of(records: Pieces, quantiles: Array, reach: float) -> Generator[PartO
     if near is not None:
         sent = yield near
     column, known = _counted(records), np.empty(0, dtype=np.int64)
+    if column is None:
+        return
     asked: list[tuple[float, float]] = []
-    if column is not None and column.buckets.number > len(column.buckets.units):
+    if column.buckets.number > len(column.buckets.units):
         reach *= MORE  # crowded in places: cells far from a target may weigh as much as those near it
-    for _ in range(MOST_LOOKS if column is not None else 0):
-        assert column is not None
+    for _ in range(MOST_LOOKS):
         for one in sent or ():  # all of a node is looked up if that is little: then those below it are known
             trial = [*asked, (one.low, one.high)]
             is_little = column.is_little(column.buckets_near(quantiles, reach, trial))
@@ -193,7 +194,7 @@ class _Counted:
 
     def buckets_near(self, quantiles: Array, reach: float, spans: Sequence[tuple[float, float]]) -> Ints:
         """The buckets that hold what lies within a reach, in ranks, of quantiles, or in a span of ranks."""
-        up_to = np.cumsum(self.counts)
+        up_to = self._ends
         ranks = quantiles * int(up_to[-1])
         low, high = np.array(spans, dtype=np.float64).reshape(-1, 2).T
         turns = np.zeros(len(self.counts) + 2, dtype=np.int64)
@@ -228,7 +229,7 @@ class _Counted:
         values, tied, ties = found[0][:-1], *found[1:]
         values.sort()
         held = np.append(0, np.cumsum(self.counts[wanted]))[np.searchsorted(wanted, own)]
-        others = np.cumsum(self.counts)[own] - self.counts[own] - held
+        others = self._ends[own] - self.counts[own] - held
         equal = np.append(0, np.cumsum(ties))  # a number that is counted may be above an end in its bucket
         first = np.searchsorted(wanted, own)
         equal_below = equal[first] + np.where(tied[first] <= ends, ties[first], 0)
@@ -246,6 +247,11 @@ class _Counted:
                 return None
             end += found
         return out[: end + 1], tied, (self.counts - self.buckets.counts([out[:end]]))[wanted]
+
+    @cached_property
+    def _ends(self) -> Ints:
+        """Records in each bucket and those before."""
+        return np.cumsum(self.counts)
 
     @cached_property
     def _of_sample(self) -> Ints:

@@ -34,6 +34,18 @@ def _plain(array: Any) -> Any:
 
 
 WALK = Engine("pq.private.fast.walk", "walk_lanes")
+HEAD, LOOK = 2, 4  # as in pq.private.fast.walk
+
+
+def words_for(looks: int) -> IntArray:
+    """Room for what a walk says back of so many looks into gaps at most."""
+    return np.zeros(HEAD + LOOK * looks, dtype=np.int64)
+
+
+def looks_in(words: IntArray) -> list[list[int]]:
+    """What was looked for in gaps: ranks of the node, low and high, and those near the target."""
+    looks: list[list[int]] = words[HEAD : HEAD + LOOK * words.item(1)].reshape(-1, LOOK).tolist()
+    return looks
 
 
 def run(
@@ -88,8 +100,8 @@ def fill_lanes(
     `pq.private.columns.cells.Points`, gaps: see `pq.private.columns.part`. lattice: (3,) see
     `pq.private.fast.walk.walk_lanes`; columns and outputs are then in steps. parts, counts: (p, m or 1, width, 4) and
     (p, m or 1) from `pq.private.fast.encode`. uniforms: (lanes, m, 2) strictly inside (0, 1). rates: (r, m) in the
-    place of the plan's. words: (2 + 4 looks,) zeros, which say afterwards what was looked for in gaps, see
-    `pq.private.fast.walk`. A lane takes column, priors and rates in turn, by its number modulo c, p, and r.
+    place of the plan's. words: of `words_for`, which say afterwards what was looked for in gaps. A lane takes column,
+    priors and rates in turn, by its number modulo c, p, and r.
     """
     if parts.shape[:2] != counts.shape or parts.shape[1] not in (1, out.shape[1]) or len(sizes) != len(columns):
         raise ValueError("parts and counts, columns and sizes must agree")  # the compiled code does not look
@@ -109,6 +121,6 @@ def fill_lanes(
         counts,
         _plain(uniforms),
         out,
-        np.zeros(2, dtype=np.int64) if words is None else words,
+        words_for(0) if words is None else words,
     )
     return left

@@ -121,7 +121,7 @@ class Tree(Mechanism, name="tree"):
             outputs.fill(math.nan)
             return outputs, outputs.size
         is_part = isinstance(column, PartOfColumn)
-        words = np.zeros(2 + 4 * len(self.plan.mechanisms), dtype=np.int64) if is_part else None
+        words = lanes.words_for(len(self.plan.mechanisms)) if is_part else None
         left = lanes.fill_lanes(
             outputs,
             self.arrays,
@@ -137,8 +137,7 @@ class Tree(Mechanism, name="tree"):
             words=words,
         )
         if left < 0 and words is not None:
-            looks = words[2 : 2 + 4 * words.item(1)].reshape(-1, 4).tolist()
-            raise Unknown(wanted=[Wanted(low, high, (one, other)) for low, high, one, other in looks])
+            raise Unknown(wanted=[Wanted(low, high, (one, other)) for low, high, one, other in lanes.looks_in(words)])
         return column.value(outputs), left
 
     def walked(
