@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import ast
+import errno
 import io
 import json
+import os
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points, version
 from importlib.util import find_spec
@@ -19,7 +22,8 @@ from pq.core.choices import nearest
 
 EXIT_STATUS = (
     "Exit status: 0 done; 1 it could not be done: a file that cannot be read or written, a budget that does not"
-    " suffice, a loss that an audit found; 2 the call or a file is not valid. Nothing is released but with 0."
+    " suffice, a loss that an audit found; 2 the call or a file is not valid; 3 released and paid for, but what was to"
+    " show it could not be written. Nothing is released with 1 or 2."
 )
 
 WALK = ("inspect", "forecast", "ledger", "release")  # a newcomer's way, in which help lists the commands
@@ -144,11 +148,39 @@ def output_options(quiet: str) -> Callable[[Callable[..., Any]], Callable[..., A
     return options
 
 
+class UnshownError(click.ClickException):
+    """Values that were released and paid for could not be shown: exit code 3, so that nobody takes them for unspent."""
+
+    exit_code = 3
+
+
+def say(text: str, *, released: bool = False) -> None:
+    """Print an answer. Raises `click.ClickException` where that fails; `UnshownError` where it shows a release."""
+    try:
+        if sys.stdout is None:  # of a process that was started with it closed
+            raise OSError(errno.EBADF, os.strerror(errno.EBADF))
+        click.echo(text)
+        sys.stdout.flush()
+    except OSError as error:
+        _close_output()
+        if released:
+            raise UnshownError(f"the release was made, but its values cannot be printed: {error.strerror}") from None
+        if error.errno == errno.EPIPE:  # whoever reads has read enough
+            raise SystemExit(1) from None
+        raise click.ClickException(f"the answer cannot be printed: {error.strerror}") from None
+
+
+def _close_output() -> None:
+    """What is left in the buffer of standard output goes nowhere, so that the interpreter ends without a word."""
+    with suppress(OSError, ValueError, AttributeError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
 def tell(text: str, facts: dict[str, Any], brief: str, as_json: bool, quiet: bool) -> None:
     """Print an answer as JSON, in brief, or as text; nothing where the brief one is empty."""
     answer = json.dumps(facts, indent=2, default=str) if as_json else brief if quiet else text
     if answer:
-        click.echo(answer)
+        say(answer)
 
 
 @click.group(cls=LazyGroup, epilog=EXIT_STATUS, context_settings={"help_option_names": ["-h", "--help"]})

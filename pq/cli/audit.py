@@ -10,7 +10,7 @@ from typing import Any
 import click
 from tqdm import tqdm
 
-from pq.cli import EXIT_STATUS, Named, output_options, refuse, tell
+from pq.cli import EXIT_STATUS, Named, output_options, refuse, say, tell
 from pq.cli.release import parse_prior, parse_quantiles, tree_options
 from pq.core.exact import quantile_fractions
 from pq.private.mechanisms.protocol import MECHANISMS
@@ -126,6 +126,6 @@ def _audit_all(path: Path, pairs: int, seed: int, settings: Callable[..., Any], 
         rows = write(path, pairs, seed, bar.update)
     worst = max(float(row["ratio"]) for row in rows)
     total = sum(int(row["pairs"]) for row in rows)
-    click.echo(f"{len(rows)} settings, {total:,} pairs, largest |loss| / epsilon {worst:.8f}: {path}")
+    say(f"{len(rows)} settings, {total:,} pairs, largest |loss| / epsilon {worst:.8f}: {path}")
     if worst > 1.0 + TOLERANCE:
         raise SystemExit(1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 from click.shell_completion import get_completion_class
 
-from pq.cli import EXIT_STATUS, Named, main
+from pq.cli import EXIT_STATUS, Named, main, say
 
 SHELLS = ("bash", "zsh", "fish")
 
@@ -20,4 +20,4 @@ def completion(shell: str) -> None:
     """
     made = get_completion_class(shell)
     assert made is not None
-    click.echo(made(main, {}, "pq", "_PQ_COMPLETE").source())
+    say(made(main, {}, "pq", "_PQ_COMPLETE").source())

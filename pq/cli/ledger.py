@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from pq.cli import EXIT_STATUS, NearGroup, output_options, refuse, tell
+from pq.cli import EXIT_STATUS, NearGroup, output_options, refuse, say, tell
 from pq.core.budget.events import NEIGHBOURS
 from pq.core.budget.ledger import Ledger, LedgerError
 
@@ -102,7 +102,7 @@ def event(file: str) -> None:
         account = Ledger.open(file)
         said = [NEIGHBOURS[entry.adjacency] for entry in account.entries if entry.adjacency]
         told = {"neighboring_relation": said[0] if said else None, "event": account.to_event()}  # all say the same
-        click.echo(json.dumps(told, indent=2))
+        say(json.dumps(told, indent=2))
 
 
 def _number(text: str, name: str) -> Fraction:

@@ -18,7 +18,7 @@ from typing import Any, get_args
 import click
 
 import pq
-from pq.cli import EXIT_STATUS, Named, nearest, refuse
+from pq.cli import EXIT_STATUS, Named, nearest, refuse, say
 from pq.cli.files import FileColumn, file_options
 from pq.cli.groups import GroupOptions, group_options
 from pq.cli.interval import interval_facts, level_option, told_release
@@ -236,21 +236,22 @@ def release(
     if groups is not None:
         grouped, rule = groups.released(column, asked, settings | {"ledger": account})
         receipt = _receipt(account)
-        click.echo(groups.told(grouped, rule, receipt, as_json=as_json, quiet=quiet))
+        say(groups.told(grouped, rule, receipt, as_json=as_json, quiet=quiet), released=True)
         report.write(grouped, **receipt)
         return
     values, _, rule = column.read()
     released = _charged(values, asked, account, settings)
     remarks, receipt = () if yes else released.remarks, _receipt(account)
     if quiet:
-        click.echo("\n".join(shown(released.values)))
+        answer = "\n".join(shown(released.values))
     elif as_json:
         facts = released.to_dict() | interval_facts(released, level) | {"cells": rule, "remarks": remarks, **receipt}
-        click.echo(json.dumps(facts, indent=2, default=str))
+        answer = json.dumps(facts, indent=2, default=str)
     else:
         said = [f"Remark: {remark}." for remark in remarks]
         paid = [f"charged to {ledger}: {one}" for one in receipt.values()]
-        click.echo("\n".join([told_release(released, level), rule, *said, *paid]))
+        answer = "\n".join([told_release(released, level), rule, *said, *paid])
+    say(answer, released=True)
     report.write(released, **receipt)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import Any
 
 import click
 
-from pq.cli import refuse
+from pq.cli import UnshownError, refuse
 from pq.private.report import checked_texts
 
 REPORT_OPTIONS = (
@@ -38,7 +39,7 @@ class ReportFile:
         """The page that a command's options describe; they are taken out of the options, but for the purpose.
 
         read: paths of what the command reads or keeps account in, which no page may take the place of. Raises
-        `click.UsageError` naming the option at fault.
+        `click.UsageError` naming the option at fault, or `click.ClickException` where no page may be written.
         """
         path, title, unit = (options.pop(name) for name in ("report", "title", "unit"))
         try:
@@ -49,16 +50,20 @@ class ReportFile:
             raise refuse(f"report: there is no folder {path.parent}")
         if path is not None and any(other is not None and _is_one(path, Path(other)) for other in read):
             raise refuse(f"report: {path} is a file that this command reads")
+        if path is not None and path.exists() and not path.is_file():
+            raise refuse(f"report: {path} is no file that a page can be kept in")
+        if path is not None and not os.access(path if path.exists() else path.absolute().parent, os.W_OK):
+            raise click.ClickException(f"{path} cannot be written: permission denied")
         return cls(path, texts)
 
     def write(self, released: Any, **texts: str | None) -> None:
-        """Write the page, if one is wanted. Raises `click.ClickException` where that fails."""
+        """Write the page of values that are out, if one is wanted. Raises `UnshownError` where that fails."""
         if self.path is None:
             return
         try:
             released.report(self.path, **self.texts, **{name: text for name, text in texts.items() if text})
         except OSError as error:
-            raise click.ClickException(f"{self.path} cannot be written: {error.strerror}") from None
+            raise UnshownError(f"the release was made, but {self.path} cannot be written: {error.strerror}") from None
 
 
 def _is_one(path: Path, other: Path) -> bool:

@@ -127,14 +127,25 @@ def float_below(value: Fraction | float) -> float:
     return math.nextafter(nearest, -math.inf) if Fraction(nearest) > value else nearest
 
 
+def budget_float(value: Number) -> float:
+    """The float64 that tells a budget: the least that, as it is written, is no smaller than what is spent.
+
+    >>> budget_float(Fraction(3, 10)), budget_float(Fraction(1, 3)) > Fraction(1, 3)
+    (0.3, True)
+    """
+    nearest = float(value)
+    told = math.isinf(nearest) or Fraction(repr(nearest)) >= decimal_fraction(value, "value")
+    return nearest if told else math.nextafter(nearest, math.inf)
+
+
 def budget_text(value: Fraction | float) -> str:
     """A number in few digits that are never less than it is: a budget is not shown smaller than what is spent.
 
-    >>> budget_text(1.0), budget_text(Fraction(1, 3)), budget_text(1.0000049)
-    ('1', '0.3333334', '1.000005')
+    >>> budget_text(1.0), budget_text(Fraction(1, 3)), budget_text(1.0000049), budget_text(Fraction(3, 10))
+    ('1', '0.3333334', '1.000005', '0.3')
     """
-    for digits in range(6, 18):
-        text = f"{float(value):.{digits}g}"
-        if float(text) >= value:
-            return text
-    return repr(math.nextafter(float(value), math.inf))
+    if math.isinf(value):
+        return "inf"
+    exact = decimal_fraction(value, "value")
+    texts = (f"{float(value):.{digits}g}" for digits in range(6, 18))
+    return next((text for text in texts if Fraction(text) >= exact), repr(budget_float(value)))

@@ -26,7 +26,7 @@ from typing import Any
 
 from pq.core.budget.ledger import Ledger, charge
 from pq.core.choices import Adaptation, Adjacency, Calibration, OnNan, Unknown, check_choice
-from pq.core.exact import Number, whole_number
+from pq.core.exact import Number, budget_float, whole_number
 from pq.core.grid import grid_step
 from pq.private.columns.grouping import GroupedColumn, open_table
 from pq.private.grouped import OTHER, GroupedRelease
@@ -136,7 +136,7 @@ def release_groups(
     columns = column.read(records, groups)
     made = [fulfil(maker, counts, source) for maker, counts in zip(makers, columns, strict=True)]
     facts: dict[str, Any] = {"max_contributions": records, "max_groups": groups, "person": person, "unknown": unknown}
-    return GroupedRelease(by, value, given, tuple(made), float(budget), adjacency, **facts)
+    return GroupedRelease(by, value, given, tuple(made), budget_float(budget), adjacency, **facts)
 
 
 def _named(column: GroupedColumn, unknown: str) -> tuple[Any, ...]:

@@ -17,7 +17,7 @@ import numpy as np
 
 from pq.core.budget.events import private_event
 from pq.core.choices import QuantilesOf, check_choice
-from pq.core.exact import budget_text, quantile_fractions
+from pq.core.exact import budget_float, budget_text, quantile_fractions
 from pq.core.kind import Kind, kind_named, shown
 from pq.core.plan import Plan
 from pq.core.priors import JointPrior, Prior
@@ -264,7 +264,7 @@ def _facts(maker: Mechanism) -> dict[str, Any]:
     tree = isinstance(plan, Plan)
     return {
         "quantiles": _frozen(np.array([float(q) for q in request.quantiles])),
-        "epsilon": float(request.epsilon),
+        "epsilon": budget_float(request.epsilon),
         "max_contributions": request.max_contributions,
         "adjacency": request.adjacency,
         "mechanism": maker.name,

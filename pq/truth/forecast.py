@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from pq.core.choices import nearest
-from pq.core.exact import Number, budget_text, whole_number
+from pq.core.exact import Number, budget_float, budget_text, whole_number
 from pq.core.kind import NUMBER, SIMPLE_KINDS, Duration, kind_named, shown
 from pq.core.request import Request
 from pq.core.scores import Array
@@ -220,7 +220,7 @@ class Rehearsal:
         max_gap, people = float(np.mean(largest)), maker.request.max_contributions
         return Forecast(
             quantiles=np.array([float(q) for q in maker.request.quantiles]),
-            epsilon=float(maker.request.epsilon),
+            epsilon=budget_float(maker.request.epsilon),
             size=self.size,
             trials=self.repeats * len(self.columns),
             mechanism=maker.name,

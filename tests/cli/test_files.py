@@ -87,7 +87,7 @@ def test_a_release_prints_the_rule_and_not_how_many_cells_it_did_not_read(tmp_pa
         path.write_bytes(content)
         answer = pq_command("release", str(path), "--column", "x", "--quantiles", "0.5", "--epsilon", "1", *ROUND)
         assert answer.exit_code == 0, answer.output
-        tails.add(answer.stdout.splitlines()[-1])
+        tails.add(next(line for line in answer.stdout.splitlines() if line.startswith("a cell counts")))
     assert len(tails) == 1
     assert "decimal mark '.', no thousands mark" in tails.pop()
 

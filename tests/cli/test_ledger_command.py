@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import shlex
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -124,11 +128,59 @@ def test_a_page_is_written_with_the_receipt(folder: Path) -> None:
     assert len(pq.Ledger.open("staff.ledger").entries) == 1
 
 
+@pytest.mark.skipif(os.name == "nt", reason="devices that are full")
+@pytest.mark.parametrize("where", ["/dev/full", "/dev/null", "."])
+def test_a_page_in_no_place_for_one_is_refused_before_the_charge(where: str) -> None:
+    answer = command(*spending("1", "--report", where))
+    assert answer.exit_code == 2 and "report" in answer.output
+    assert not pq.Ledger.open("staff.ledger").entries
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_a_page_that_may_not_be_written_is_refused_before_the_charge(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, there: bool
+) -> None:
+    if there:
+        (folder / "page.html").write_text("yesterday's")
+    place, allowed = folder / "page.html" if there else folder, os.access
+    monkeypatch.setattr(
+        os, "access", lambda path, mode: not (mode == os.W_OK and place.samefile(path)) and allowed(path, mode)
+    )
+    answer = command(*spending("1", "--report", "page.html"))
+    assert answer.exit_code == 1 and "page.html cannot be written: permission denied" in answer.output
+    assert not pq.Ledger.open("staff.ledger").entries
+
+
+@pytest.mark.skipif(os.name == "nt", reason="devices that are full")
+@pytest.mark.parametrize("form", ["--quiet", "--json", "--yes"])
+@pytest.mark.parametrize("sink", ["full", "closed", "gone"])
+def test_values_that_cannot_be_printed_were_paid_for_and_the_exit_code_says_so(
+    sink: str, form: str, folder: Path
+) -> None:
+    """What every other exit code but 0 promises is that nothing was released."""
+    into = {"full": ">/dev/full", "closed": ">&-", "gone": "| true"}[sink]
+    program = [sys.executable, "-m", "pq.cli", *spending("1", form)]
+    shell = f"set -o pipefail; {shlex.join(program)} {into}"
+    done = subprocess.run(["bash", "-c", shell], capture_output=True, text=True, check=False)
+    assert done.returncode == 3, done.stderr
+    assert re.fullmatch(r"Error: the release was made, but its values cannot be printed: .*\n", done.stderr)
+    assert len(pq.Ledger.open("staff.ledger").entries) == 1
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="devices that are full")
+@pytest.mark.parametrize("asked", [["show", "staff.ledger"], ["event", "staff.ledger"]])
+def test_an_answer_that_cannot_be_printed_ends_in_a_sentence(asked: list[str]) -> None:
+    program = [sys.executable, "-m", "pq.cli", "ledger", *asked]
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run(program, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert done.returncode == 1 and done.stderr == "Error: the answer cannot be printed: No space left on device\n"
+
+
 def test_a_page_that_cannot_be_written_takes_no_values_away(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(self: Path, data: bytes) -> int:
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(Path, "write_bytes", full)
     answer = command(*spending("1", "--report", "page.html", "--quiet"))
-    assert answer.exit_code == 1 and len(answer.stdout.split()) == 2
+    assert answer.exit_code == 3 and len(answer.stdout.split()) == 2
     assert "page.html cannot be written: No space left on device" in answer.output

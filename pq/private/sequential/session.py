@@ -25,7 +25,7 @@ from pq.core.budget.composition import Cost
 from pq.core.budget.guarantee import Guarantee
 from pq.core.budget.ledger import Ledger, as_ledger
 from pq.core.choices import check_choice
-from pq.core.exact import Number, budget_fraction, quantile_fractions
+from pq.core.exact import Number, budget_float, budget_fraction, quantile_fractions
 from pq.core.priors import Cauchy
 from pq.core.request import Request
 from pq.private.columns.counts import Counts
@@ -201,13 +201,13 @@ class Session:
                 epsilon = self._cost.epsilon_at(delta)
         private = not math.isinf(self.learning_epsilon)
         return Guarantee(
-            float(epsilon) if private else math.inf,
+            budget_float(epsilon) if private else math.inf,
             delta,
             self.individuals,
             self._adjacency,
             self.count,
-            float(self.release_epsilon),
-            float(self.learning_epsilon),
+            budget_float(self.release_epsilon),
+            budget_float(self.learning_epsilon),
             self.learning_delta,
         )
 
