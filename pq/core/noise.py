@@ -144,26 +144,41 @@ class DiscreteLaplace:
             digits += 1
         return digits
 
+    @cached_property
+    def _exponents(self) -> tuple[tuple[Fraction, ...], Fraction]:
+        """Nats that each digit weighs, and the number that is left over."""
+        exact = Fraction(self.epsilon)
+        return tuple(exact * 2**i for i in range(self.digits)), exact * 2**self.digits
+
     def _geometric(self, count: int, source: Source) -> IntArray:
         """Whole numbers with probability `(1 - a) a^k`."""
-        total, exact = np.zeros(count, dtype=np.int64), Fraction(self.epsilon)
-        for i in range(self.digits):
-            total |= _coins(exact * 2**i, 1, count, source).astype(np.int64) << i
+        digits, rest = self._exponents
+        total = self._weights @ _coins(digits, 1, count, source)
         more = np.arange(count)
         while more.size:
-            more = more[_coins(exact * 2**self.digits, 0, more.size, source)]
+            more = more[_coins((rest,), 0, more.size, source)[0]]
             total[more] += 1 << self.digits
         return total
 
+    @cached_property
+    def _weights(self) -> IntArray:
+        return 1 << np.arange(self.digits)
 
-def _coins(exponent: Fraction, plus: int, count: int, source: Source) -> npt.NDArray[np.bool_]:
-    """Whether each of `count` events of probability `1 / (e^exponent + plus)` happens."""
-    mark = threshold(exponent, plus, WORD)
-    words = random_words(count, source)
-    happens = words < np.uint64(mark)
-    for i in np.flatnonzero(words == np.uint64(mark)).tolist():
-        happens[i] = _longer_coin(exponent, plus, int(words[i]), source)
+
+def _coins(exponents: tuple[Fraction, ...], plus: int, count: int, source: Source) -> npt.NDArray[np.bool_]:
+    """Whether each of `count` events of probability `1 / (e^exponent + plus)` happens, by the exponents: (e, count)."""
+    marks = _thresholds(exponents, plus)
+    words = random_words(count * len(exponents), source).reshape(len(exponents), count)
+    happens = words < marks
+    for i, j in np.argwhere(words == marks).tolist():
+        happens[i, j] = _longer_coin(exponents[i], plus, int(words[i, j]), source)
     return happens
+
+
+@lru_cache(maxsize=256)
+def _thresholds(exponents: tuple[Fraction, ...], plus: int) -> npt.NDArray[np.uint64]:
+    """The first words of the probabilities (e, 1)."""
+    return np.array([[threshold(exponent, plus, WORD)] for exponent in exponents], dtype=np.uint64).reshape(-1, 1)
 
 
 def _longer_coin(exponent: Fraction, plus: int, number: int, source: Source) -> bool:

@@ -71,7 +71,7 @@ def test_a_word_on_its_threshold_is_decided_by_later_words() -> None:
         ([mark, following, last + 1], False),
     ]
     for words, happens in cases:
-        assert module._coins(exponent, 1, 1, scripted(words)).tolist() == [happens]
+        assert module._coins((exponent,), 1, 1, scripted(words)).tolist() == [[happens]]
 
 
 def test_the_leftover_repeats() -> None:

@@ -98,7 +98,11 @@ class Tree(Mechanism, name="tree"):
 
     def simulate(self, column: Points | Lattice, source: Source, trials: int) -> Array:
         """Two uniforms for each quantile choose the cell, and the point in it."""
-        uniforms = source.uniforms(trials, len(self.request.distinct), 2)
+        return self.chosen(column, source.uniforms(trials, len(self.request.distinct), 2))
+
+    def chosen(self, column: Points | Lattice, uniforms: Array) -> Array:
+        """Outputs (trials, m) of the distinct quantiles, in the units of the data, that uniforms (trials, m, 2) stand
+        for."""
         if lanes.WALK.ready(FORMULA_SECONDS * (uniforms.size // 2)):
             outputs, left = self._by_machine(column, uniforms)
         else:

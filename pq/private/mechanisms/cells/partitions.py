@@ -20,21 +20,22 @@ import math
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
 from pq.core.curves import LEVELS, MonotoneCurve, heavy_table, joint_support, mixed_table, prior_table
-from pq.core.grid import OFF_GRID
 from pq.core.noise import IntArray, Source, random_uniforms
 from pq.core.priors import Mixture, Prior
 from pq.core.priors.log_uniform import knows_scale
 from pq.core.priors.numerics import LARGEST
-from pq.core.scores import Array, Target, log_sum
+from pq.core.request import Request
+from pq.core.scores import Array, log_sum
 from pq.core.sensitivity import rate, sensitivity
 from pq.private.columns.cells import Lattice, Points
-from pq.private.mechanisms.independent import Law, pick
-from pq.private.mechanisms.protocol import LogParts
+from pq.private.mechanisms.independent import pick
+from pq.private.mechanisms.protocol import LogParts, Outcome
+from pq.private.mechanisms.tree import Tree
 
 HALF = Fraction(1, 2)
 NEAR = 64.0  # nats that a draw of a place looks at
@@ -155,6 +156,14 @@ class PlacePartition:
         return distinct[0] if len(distinct) == 1 else Mixture(distinct, (1.0,) * len(distinct))
 
     @cached_property
+    def median(self) -> Tree:
+        """What looks for the place: the release of one quantile."""
+        adjacency: Any = self.adjacency
+        return Tree(
+            Request.of([HALF], epsilon=self.epsilon_place, priors=self.prior, adjacency=adjacency, grid=self.step)
+        )
+
+    @cached_property
     def widths(self) -> Array:
         """Candidates (c,) for the median distance, increasing: multiples of the priors' own by powers of sqrt(2), or
         all powers of two if the priors know no scale."""
@@ -171,19 +180,16 @@ class PlacePartition:
 
     def draw(self, column: Points, source: Source) -> Places:
         cell, point, choice = random_uniforms(3, source)
-        law = self._law(column)
-        place = float(law.column.value(law.draw(cell, point)))
+        place = float(self.median.chosen(self._rounded(column), np.array([[[cell, point]]]))[0, 0])
         index = pick(self._log_width_weights(column, place), (-math.inf, -math.inf), choice)
         return place, float(self.widths[index or 0])
 
     def log_parts(self, column: Points, places: Places) -> LogParts:
         if len(places) != self.size or not np.any(self.widths == places[1]):
             return Fraction(0), -math.inf
-        law = self._law(column)
-        output = law.column.output(places[0])
-        if abs(law.column.value(output) - places[0]) > OFF_GRID * float(self.step or 0):
-            return Fraction(0), -math.inf
-        far, rest = law.log_parts(output)
+        far, rest = self.median.log_parts(self._rounded(column), Outcome(np.array(places[:1])))
+        if rest == -math.inf:
+            return far, rest
         further = int(self._further(column, places[0])[int(np.searchsorted(self.widths, places[1]))])
         weights = self._log_width_weights(column, places[0])
         return far + Fraction(self._rate(self.epsilon_width)) * further / 2, rest - log_sum(weights)
@@ -196,11 +202,8 @@ class PlacePartition:
     def _rate(self, budget: Fraction) -> float:
         return rate(budget, sensitivity(HALF, 1, self.adjacency, "sharp"))
 
-    def _law(self, column: Points) -> Law:
-        cells = column if self.step is None else Lattice.of(column.values, self.step, column.before)
-        view = cells.view(-math.inf, math.inf, 0, 0)
-        target, steepness = Target.of(HALF, view.n, "sharp"), self._rate(self.epsilon_place)
-        return Law(cells, view, -math.inf, math.inf, self.prior, target, steepness, False)
+    def _rounded(self, column: Points) -> Points | Lattice:
+        return column if self.step is None else self.median.column(column.values, column.before)
 
     def _log_width_weights(self, column: Points, place: float) -> Array:
         """Log weights (c,) of the widths, relative to the best one's."""
