@@ -15,7 +15,7 @@ from pq.private.columns import selection
 from pq.private.columns.counts import Counts
 from pq.private.columns.door import Array, Readable, UnreadColumn
 from pq.private.columns.frames import column_of
-from pq.private.columns.part import Unknown
+from pq.private.columns.part import Near, Unknown
 from pq.private.columns.selection import Pieces, parts_of
 from pq.private.mechanisms import Mechanism, Outcome
 from pq.private.prepare import prepare
@@ -140,7 +140,7 @@ def fulfil(maker: Mechanism, column: Readable, source: Source) -> Release:
     return Release.of(maker, outcome, column.kind)
 
 
-def _of_parts(maker: Mechanism, records: Pieces, near: tuple[Array, float], tape: Tape) -> Outcome | None:
+def _of_parts(maker: Mechanism, records: Pieces, near: Near, tape: Tape) -> Outcome | None:
     """What would be drawn from a column that nobody has sorted, from ever more of what lies around the quantiles; None
     where that does not do, or what is drawn needs all records."""
     parts = parts_of(records, *near)

@@ -27,6 +27,17 @@ class Wanted(NamedTuple):
     near: tuple[float, float] | None = None
 
 
+class Near(NamedTuple):
+    """What a release rarely looks beyond, as far as public facts tell.
+
+    quantiles: (m,). ranks: around each, one number or (m,). points: (p,) increasing, up to which records are counted.
+    """
+
+    quantiles: Array
+    ranks: Array | float
+    points: Array = np.empty(0)
+
+
 class Unknown(Exception):
     """A part of a column was asked for what it does not know. everything: all records are needed, however many.
     wanted: what would have been known with these ranks; empty if nobody can tell."""
@@ -60,16 +71,19 @@ class PartOfColumn(Points):
     def check_ranks(self, low: float, high: float) -> None:
         """Raises `Unknown` unless all cells of some ranks are known."""
         assert self.before is not None
-        first, last = np.searchsorted(self.before, low, side="left"), np.searchsorted(self.before, high, side="right")
+        one, other = math.ceil(low), math.floor(high)  # for floats all of `before` would be made floats
+        first, last = np.searchsorted(self.before, one, side="left"), np.searchsorted(self.before, other, side="right")
         self.check(int(first), int(last) - 1, (low, high))
 
     def up_to(self, ends: Array) -> Ranks:
-        places = np.searchsorted(self.values, ends, side="right")
-        if self.count is None or not np.isin(places, self.gaps).any():
-            return super().up_to(ends)
-        distinct, back = np.unique(ends + 0.0, return_inverse=True)  # one zero
+        places, known = np.searchsorted(self.values, ends, side="right"), super().up_to(ends)
+        unknown = np.isin(places, self.gaps)
+        if self.count is None or not unknown.any():
+            return known
+        distinct, back = np.unique(ends[unknown] + 0.0, return_inverse=True)  # one zero
         found = np.where(distinct >= LARGEST, self.n, self.count(distinct))  # infinite records are the largest numbers
-        return np.where(distinct == -np.inf, 0, found)[back]
+        known[unknown] = np.where(distinct == -np.inf, 0, found)[back]
+        return known
 
     def view(self, low: float, high: float, low_share: int = 0, high_share: int = 0) -> PointsView:
         for end in (low, high):

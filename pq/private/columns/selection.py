@@ -30,7 +30,7 @@ FEWEST = 1 << 17  # records of which a part is looked for: fewer are sorted soon
 LITTLE = 1 << 15  # records that may be collected, whatever share of all they are
 BUCKETS, SAMPLE = 1 << 13, 1 << 11
 TRIMMED = 16  # numbers of the sample at either end that lie in the outermost buckets
-COLLECTED = 1.0 / 10.0  # share of the records that is collected at most
+COLLECTED = 1.0 / 8.0  # share of the records that is collected at most
 MORE = 8.0  # times as many ranks, where those looked up do not do and nobody can tell which would
 MOST_LOOKS = 8  # at a column before it is sorted
 MOST_SAMPLED, SAMPLED = 1 << 15, 1.0 / 128.0  # numbers, and share of the records, of the sample for one pass
@@ -40,6 +40,7 @@ BLOCK = 1 << 10  # as in `pq.private.fast.buckets`
 CHUNK = 1 << 15  # records that are made floats at a time
 SPLIT = 1 << 9  # as in `pq.private.fast.buckets`
 CROWDED = 12  # numbers of the sample from which a bucket is split
+NOWHERE = np.empty(0)
 SEED: int | None = None  # of where samples are taken: anew for each, so that no column is made to mislead them
 
 
@@ -73,36 +74,39 @@ class Pieces:
         return np.sort(joined[~np.isnan(joined)]) + 0.0  # one zero
 
 
-def parts_of(records: Pieces, quantiles: Array, reach: float) -> Generator[PartOfColumn, Sequence[Wanted] | None, None]:
-    """What lies within a reach, in ranks, of the quantiles of some records, and then, while that is little, with the
-    ranks that are sent back as wanted, or within `MORE` times as much; nothing if machine code is not there.
+def parts_of(
+    records: Pieces, quantiles: Array, reach: Array | float, points: Array = NOWHERE
+) -> Generator[PartOfColumn, Sequence[Wanted] | None, None]:
+    """What lies within a reach, in ranks, of the quantiles of some records and around some points, see `Near`, and
+    then, while that is little, with the ranks that are sent back as wanted, or within `MORE` times as much; nothing if
+    machine code is not there.
 
     Records that are no numbers do not count; infinite ones count as the largest numbers.
     """
     n = len(records)
     if n < FEWEST or not all(engine.ready(0.0) for engine in (COUNT, COLLECT, BETWEEN)):
         return
-    near, sent = _between(records, quantiles, reach), None
+    near, sent = _between(records, quantiles, float(np.max(reach))), None
     if near is not None:
         sent = yield near
-    column, known = _counted(records), np.empty(0, dtype=np.int64)
+    column, known = _counted(records, points), np.empty(0, dtype=np.int64)
     if column is None:
         return
     asked: list[tuple[float, float]] = []
     if column.buckets.number > len(column.buckets.units):
-        reach *= MORE  # crowded in places: cells far from a target may weigh as much as those near it
+        reach = reach * MORE  # crowded in places: cells far from a target may weigh as much as those near it
     for _ in range(MOST_LOOKS):
         for one in sent or ():  # all of a node is looked up if that is little: then those below it are known
             trial = [*asked, (one.low, one.high)]
             is_little = column.is_little(column.buckets_near(quantiles, reach, trial))
             asked = trial if is_little else [*asked, one.near] if one.near else asked
         if sent and column.is_little(column.buckets_near(quantiles, MORE * reach, asked)):
-            reach *= MORE  # what met a gap here will elsewhere
+            reach = reach * MORE  # what met a gap here will elsewhere
         wanted = column.buckets_near(quantiles, reach, asked)
-        while len(wanted) == len(known) and 2.0 * reach < n:  # a number that many share is as wide as many reaches
-            reach *= MORE
+        while len(wanted) == len(known) and 2.0 * np.max(reach) < n:  # a number that many share is many reaches wide
+            reach = reach * MORE
             wanted = column.buckets_near(quantiles, reach, asked)
-        if len(wanted) == len(known) or not 2.0 * reach < n:
+        if len(wanted) == len(known) or not 2.0 * np.max(reach) < n:
             return
         part, known = column.part(wanted), wanted
         if part is None:
@@ -147,11 +151,11 @@ def _up_to(records: Pieces, ends: Array) -> Ints:
     return column.up_to(ends)
 
 
-def _counted(records: Pieces) -> _Counted | None:
-    """Records counted in buckets; None if a sample finds no place for these."""
+def _counted(records: Pieces, points: Array = NOWHERE) -> _Counted | None:
+    """Records counted in buckets; None if a sample finds no place for these. points: as of `_Counted`."""
     sample = records.sample(SAMPLE)
     buckets = _best_buckets(sample[np.isfinite(sample)])
-    return None if buckets is None else _Counted(records, sample, buckets, buckets.counts(records))
+    return None if buckets is None else _Counted(records, sample, buckets, buckets.counts(records), points)
 
 
 @dataclass(frozen=True)
@@ -185,14 +189,16 @@ class Buckets:
 
 @dataclass(frozen=True)
 class _Counted:
-    """Records whose number in each bucket is known. sample: some of them, in increasing order. counts: (b,)."""
+    """Records whose number in each bucket is known. sample: some of them, in increasing order. counts: (b,). points:
+    increasing, whose buckets are wanted, too, where all together are little."""
 
     records: Pieces
     sample: Array
     buckets: Buckets
     counts: Ints
+    points: Array
 
-    def buckets_near(self, quantiles: Array, reach: float, spans: Sequence[tuple[float, float]]) -> Ints:
+    def buckets_near(self, quantiles: Array, reach: Array | float, spans: Sequence[tuple[float, float]]) -> Ints:
         """The buckets that hold what lies within a reach, in ranks, of quantiles, or in a span of ranks."""
         up_to = self._ends
         ranks = quantiles * int(up_to[-1])
@@ -201,7 +207,11 @@ class _Counted:
         first, last = np.append(ranks - reach, low) - 1.0, np.append(ranks + reach, high) + 1.0
         np.add.at(turns, np.searchsorted(up_to, first, side="right"), 1)
         np.add.at(turns, np.searchsorted(up_to, last, side="right") + 1, -1)
-        return np.flatnonzero((np.cumsum(turns)[:-2] > 0) & (self.counts > 0))
+        is_near = np.cumsum(turns)[:-2] > 0
+        near = np.flatnonzero(is_near & (self.counts > 0))
+        is_near[self._of_points] = True
+        both = np.flatnonzero(is_near & (self.counts > 0))
+        return both if len(both) == len(near) or self.is_little(both) else near
 
     def part(self, wanted: Ints) -> PartOfColumn | None:
         """What lies in some buckets; None if that is too much."""
@@ -222,6 +232,8 @@ class _Counted:
     def up_to(self, ends: Array) -> Ints:
         """Records at or below each of some distinct numbers in increasing order."""
         own = self.buckets.numbers(ends)
+        if not self.counts[own].any():
+            return self._ends[own]
         wanted = np.unique(own)
         found = self._collected(wanted)
         if found is None:
@@ -257,6 +269,10 @@ class _Counted:
     def _of_sample(self) -> Ints:
         """The bucket of each number of the sample."""
         return self.buckets.numbers(self.sample)
+
+    @cached_property
+    def _of_points(self) -> Ints:
+        return self.buckets.numbers(self.points)
 
     @cached_property
     def _commonest(self) -> Array:

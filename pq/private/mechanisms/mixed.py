@@ -26,15 +26,26 @@ import numpy as np
 from pq.core.curves import joint_support
 from pq.core.expected import LOOK_NATS, learned_drawn, usual_budget, usual_size
 from pq.core.priors import Cauchy, Mixture, Prior, Uniform
+from pq.core.priors.base import distinct_priors
 from pq.core.priors.log_uniform import knows_scale
 from pq.core.request import Request
 from pq.private.columns.cells import Points
 from pq.private.columns.door import Array
+from pq.private.columns.part import Near
 from pq.private.mechanisms.cells import plan_cells
 from pq.private.mechanisms.cells.law import CellsOutcome, CellsPlan
 from pq.private.mechanisms.cells.partitions import PlacePartition, Places, PriorPartition
 from pq.private.mechanisms.cells.refined import RefinedPartition
-from pq.private.mechanisms.joint import MOST_SIZE, drawn_knots, drawn_outputs, grid_total, read_off, sampler
+from pq.private.mechanisms.joint import (
+    MOST_SIZE,
+    checked_windows,
+    drawn_knots,
+    drawn_outputs,
+    grid_total,
+    near_outputs,
+    read_off,
+    sampler,
+)
 from pq.private.mechanisms.joint.plan import JointPlan, usual_total
 from pq.private.mechanisms.protocol import LogParts, Mechanism, Outcome
 from pq.private.randomness import Source
@@ -44,6 +55,7 @@ LEAST_SHARE, MOST_SHARE = Fraction(1, 50), Fraction(1, 4)  # of the look
 CELLS = 128
 WIDTHS = 1, 2, 4, 8, 16  # cells that are seen together
 CLEAR = 2.5  # times the inverse rate of the noise that a count must exceed to be believed
+NEAR_EACH = 10.0  # nats for each output that a release rarely looks beyond: less than where nothing was learned
 KEPT = 0.15  # share of the base measure that the priors keep
 
 
@@ -79,20 +91,33 @@ class Mixed(Mechanism, name="mixed"):
     def draw(self, column: Points, source: Source) -> Outcome:  # type: ignore[override]
         places = self.look.draw(column, source.bytes)
         plan = self.joint_after(places)
-        outputs, total = sampler(1, plan.size)(plan, column.values, column.before, source.uniforms)
+        known = column.values, column.before, source.uniforms
+        outputs, total = sampler(1, plan.size)(plan, *known, checked_windows(plan, column))
         drawn = [("places", list(places))]
         if plan.quantiles != self.request.distinct:
             drawn.append(("drawn", outputs.tolist()))
         values = read_off(plan, self.request, outputs)
         return Outcome(values, None if total is None else round(total), tuple(drawn))
 
+    @cached_property
+    def near(self) -> Near | None:
+        if self.request.step is not None:
+            return None
+        near = near_outputs(self._joint.levels, self._joint.rate, NEAR_EACH)
+        return near._replace(points=self.look.first.edges(())) if isinstance(self.look, CountedLook) else near
+
     def joint_after(self, places: Places) -> JointPlan:
         """The joint release that follows a look."""
+        return self._joint.with_priors(self.look.base(places))
+
+    @cached_property
+    def _joint(self) -> JointPlan:
+        """The joint release as it would be under a prior."""
         request, size = self.request, self.request.size_guess
         plan = JointPlan.of(
             self.levels,
             epsilon=self._rest,
-            priors=self.look.base(places),
+            priors=request.priors[0],  # any: those that follow are other ones
             adjacency=request.adjacency,  # type: ignore[arg-type]
             total=usual_total(len(self.levels)),
             size_guess=None if size is None else math.ceil(min(size, MOST_SIZE)),
@@ -161,7 +186,7 @@ def learned_base(priors: Sequence[Prior], seen: CellsOutcome, rate: float) -> Mi
     >>> base.log_mass([1.0, 2.0], [2.0, 3.0]).round(1)
     array([-0.7, -2.1])
     """
-    distinct = list(dict.fromkeys(priors))
+    distinct = distinct_priors(priors)
     low, high = joint_support(distinct)
     edges = np.array([low, *seen.edges.tolist(), high])
     running = np.append(0.0, np.cumsum(seen.counts.astype(np.float64)))

@@ -17,6 +17,7 @@ import numpy as np
 from pq.core.request import Request
 from pq.private.columns.cells import Lattice, Points
 from pq.private.columns.door import Array
+from pq.private.columns.part import Near
 from pq.private.randomness import Source
 
 LogParts = tuple[Fraction, float]  # see `Mechanism.log_parts`
@@ -74,9 +75,9 @@ class Mechanism(ABC):
         return (("all at once", self.request.budget),)
 
     @property
-    def near(self) -> tuple[Array, float] | None:
-        """Quantiles, and the ranks around each that a release rarely looks beyond, as far as public facts tell; `draw`
-        then takes a `PartOfColumn` too. None if it takes whole columns only."""
+    def near(self) -> Near | None:
+        """What a release rarely looks beyond; `draw` then takes a `PartOfColumn` too. None if it takes whole columns
+        only."""
         return None
 
     def column(self, values: Array, before: Any) -> Points | Lattice:

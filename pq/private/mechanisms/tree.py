@@ -29,7 +29,7 @@ from pq.core.scores import Target, log_sum
 from pq.core.tree import Node
 from pq.private.columns.cells import Lattice, Points
 from pq.private.columns.door import Array
-from pq.private.columns.part import NO_GAPS, PartOfColumn, Unknown, Wanted
+from pq.private.columns.part import NO_GAPS, Near, PartOfColumn, Unknown, Wanted
 from pq.private.fast import lanes
 from pq.private.fast.encode import Tables, encode, is_moderate
 from pq.private.mechanisms.independent import Law
@@ -81,7 +81,7 @@ class Tree(Mechanism, name="tree"):
         return plan_zcdp(self.plan) * self.request.max_contributions**2
 
     @cached_property
-    def near(self) -> tuple[Array, float] | None:
+    def near(self) -> Near | None:
         if self.request.step is not None or self.plan.public_total is not None:
             return None
         rates = [share.rate for share in self.plan.mechanisms]
@@ -91,7 +91,7 @@ class Tree(Mechanism, name="tree"):
             sum((NEAR if node is path[-1] else USUAL) / min(rates[i] for i in node.indices) for node in path)
             for path in self.plan.paths()
         )
-        return self.request.levels, 1.0 + reach
+        return Near(self.request.levels, 1.0 + reach)
 
     def draw(self, column: Points | Lattice, source: Source) -> Outcome:
         return Outcome(self.simulate(column, source, 1)[0])

@@ -22,6 +22,7 @@ from pq.core.priors.log_uniform import knows_scale
 from pq.core.request import Request
 from pq.core.scores import Array
 from pq.private.columns.cells import Lattice, Points
+from pq.private.columns.part import Near
 from pq.private.mechanisms.cells.law import (
     FEWEST,
     MOST,
@@ -121,11 +122,11 @@ class Cells(Mechanism, name="cells"):
         return self.plan.rho * self.request.max_contributions**2
 
     @property
-    def near(self) -> tuple[Array, float] | None:
+    def near(self) -> Near | None:
         partition = self.plan.partition
-        if isinstance(partition, PriorPartition | PlacePartition):
-            return np.array([0.5]), partition.near if isinstance(partition, PlacePartition) else 1.0
-        return None
+        if isinstance(partition, PriorPartition):
+            return Near(np.array([0.5]), 1.0, self.plan.edges(()))
+        return Near(np.array([0.5]), partition.near) if isinstance(partition, PlacePartition) else None
 
     def draw(self, column: Points | Lattice, source: Source) -> Outcome:
         assert isinstance(column, Points)

@@ -21,16 +21,17 @@ from pq.core.expected import LEAST_LOOK_SIGNAL, best_drawn, drawn_if_filled, usu
 from pq.core.interpolation import interpolate
 from pq.core.machine.engine import Engine
 from pq.core.priors import Prior
+from pq.core.priors.base import distinct_priors
 from pq.core.priors.log_uniform import knows_scale
 from pq.core.request import Request
 from pq.private.columns.cells import Points
 from pq.private.columns.door import Array
-from pq.private.columns.part import PartOfColumn
+from pq.private.columns.part import Near, PartOfColumn
 from pq.private.mechanisms.joint.law import draw_joint, on_multiples
 from pq.private.mechanisms.joint.mixture import JointMixture, draw_mixture, draw_mixture_fast, mixture_log_density
 from pq.private.mechanisms.joint.plan import JointPlan, priors_near, usual_total
 from pq.private.mechanisms.joint.scales import any_number
-from pq.private.mechanisms.joint.windows import check_windows
+from pq.private.mechanisms.joint.windows import check_windows, wide_reaches
 from pq.private.mechanisms.protocol import LogParts, Mechanism, Outcome
 from pq.private.randomness import Source
 
@@ -89,14 +90,13 @@ class Joint(Mechanism, name="joint"):
         known = column.values, column.before, source.uniforms
         if self.mixture is not None:
             return self._outcome(mixture_sampler(1, self.mixture)(self.mixture, *known))
-        looked = partial(check_windows, self.joint, column) if isinstance(column, PartOfColumn) else None
-        return self._outcome(sampler(1, len(self.levels))(self.joint, *known, looked))
+        return self._outcome(sampler(1, len(self.levels))(self.joint, *known, checked_windows(self.joint, column)))
 
     @cached_property
-    def near(self) -> tuple[Array, float] | None:
+    def near(self) -> Near | None:
         if self.request.step is not None or self.mixture is not None:
             return None
-        return self.joint.levels, (NEAR_EACH * len(self.levels) + NEAR) / self.joint.rate
+        return near_outputs(self.joint.levels, self.joint.rate, NEAR_EACH)
 
     def simulate(self, column: Points, source: Source, trials: int) -> Array:  # type: ignore[override]
         known = column.values, column.before, source.uniforms
@@ -133,6 +133,16 @@ class Joint(Mechanism, name="joint"):
         if self.mixture is not None:
             return Fraction(0), mixture_log_density(self.mixture, column.values, column.before, outputs, total)
         return Fraction(0), joint_log_density(self.joint, column.values, column.before, outputs, total)
+
+
+def near_outputs(levels: Array, rate: float, each: float) -> Near:
+    """Of joint outputs (k,) at a rate. each: nats for each that a release rarely looks beyond."""
+    return Near(levels, wide_reaches(levels, (each * len(levels) + NEAR) / rate))
+
+
+def checked_windows(plan: JointPlan, column: Points) -> Callable[[float], None] | None:
+    """What is told how far a draw looked, and raises `Unknown` where a part of a column does not know so much."""
+    return partial(check_windows, plan, column) if isinstance(column, PartOfColumn) else None
 
 
 def mixture_sampler(trials: int, mixture: JointMixture) -> Callable[..., tuple[Array, float | None]]:
@@ -215,7 +225,7 @@ def levels_if_filled(request: Request, few: int) -> tuple[Fraction, ...]:
     >>> len(levels_if_filled(Request.of(tenths, epsilon=0.1, priors=Uniform(0, 1)), 4))
     9
     """
-    plain = request.joint_prior is None and len(set(request.priors)) == 1 and knows_scale(request.priors)
+    plain = request.joint_prior is None and len(distinct_priors(request.priors)) == 1 and knows_scale(request.priors)
     plain = plain and bool(np.all(np.isfinite(joint_support(request.priors))))  # else it is a guess, which may be wrong
     count, budget = len(request.distinct), usual_budget(request.budget, request.adjacency)
     signal = budget * usual_size(request.size_guess)

@@ -24,7 +24,8 @@ RESCALED = 4  # outputs after which weights are rescaled
 #   own           (k or 1, c) mass under each output's base density
 #   lower, upper  ends
 # and a chain (enter, upto, scale, first, last, near, work): see `pq.private.mechanisms.joint.chain`; rows of enter and
-# upto are to be multiplied by exp(scale[0]) and exp(scale[1]), and hold numbers in the windows first..last - 1 only.
+# upto (k, widest window) are to be multiplied by exp(scale[0]) and exp(scale[1]), and begin with the cell first[j] of
+# the windows first..last - 1; rows of work are for all cells.
 
 
 @compiled
@@ -39,6 +40,12 @@ def stretch(x: Any, ranks: Any, low: float, high: float) -> tuple[Any, Any]:
         return np.searchsorted(ranks, low, "left"), np.searchsorted(ranks, high, "right")
     end = float(x.size + 1)
     return int(min(max(math.ceil(low), 0.0), end)), int(min(math.floor(high) + 1.0, end))
+
+
+@compiled
+def _window(rank: Any, middle: float, reach: float) -> tuple[Any, Any]:
+    """The cells first..last - 1 of the window of a reach around a rank."""
+    return np.searchsorted(rank, middle - 0.5 * reach, "left"), np.searchsorted(rank, middle + 0.5 * reach, "right")
 
 
 @compiled
@@ -109,20 +116,21 @@ def gather_cells(plan: Any, column: Any, spans: Any) -> Any:
 
 @compiled
 def _sums(cells: Any, weights: Any, begin: int, middle: int, stop: int, running: Any, front: Any, away: Any) -> None:
-    """Decaying sums of weights up to each cell; and from each cell below a middle to it, and how far that is."""
+    """Decaying sums of weights, from the cell begin on, up to each cell; and from each cell below a middle to it, and
+    how far that is."""
     decay = cells[1]
     left = right = fade = 0.0
     far = 1.0
     for i in range(middle - begin):
         s, t = begin + i, middle - 1 - i
-        left = left * decay[s] + weights[s]
+        left = left * decay[s] + weights[i]
         running[s] = left
-        right = right * fade + weights[t]
+        right = right * fade + weights[t - begin]
         front[t], away[t] = right, far
         fade = decay[t]
         far *= fade
     for s in range(middle, stop):
-        left = left * decay[s] + weights[s]
+        left = left * decay[s] + weights[s - begin]
         running[s] = left
 
 
@@ -134,11 +142,11 @@ def _kernel(cells: Any, rate: float, center: float, first: int, last: int, out: 
     value = math.exp(-rate * abs(rank[middle] - center)) if middle < last else 0.0
     for t in range(middle, last):
         value *= decay[t] if t > middle else 1.0
-        out[t] = value
+        out[t - first] = value
     value = math.exp(-rate * abs(rank[middle - 1] - center)) if middle > first else 0.0
     for t in range(middle - 1, first - 1, -1):
         value *= decay[t + 1] if t < middle - 1 else 1.0
-        out[t] = value
+        out[t - first] = value
 
 
 @compiled
@@ -151,21 +159,22 @@ def _near(cells: Any, rate: float, shift: float, source: Any, target: Any, runni
         end = min(t, stop)
         while pointer < end and rank[t] - rank[pointer] >= shift:
             pointer += 1
-        near[t], out[t] = pointer, 0.0
+        near[t], out[t - target[0]] = pointer, 0.0
         if pointer > begin:
             gap = (rank[t] - rank[pointer - 1]) - shift
             if gap != last_gap:
                 last_gap, last_exp = gap, math.exp(-rate * gap)
-            out[t] = running[pointer - 1] * last_exp
+            out[t - target[0]] = running[pointer - 1] * last_exp
 
 
 @compiled
 def _add_far(
-    cells: Any, rate: float, shift: float, weights: Any, middle: int, stop: int, target: Any, near: Any, work: Any,
+    cells: Any, rate: float, shift: float, weights: Any, source: Any, middle: int, target: Any, near: Any, work: Any,
     out: Any,
 ) -> None:  # fmt: skip
     """Add sums over the sources from near[t] to t - 1: a queue of two stacks that meet at a middle."""
     rank, decay = cells[0], cells[1]
+    begin, stop = source
     front, away = work[1], work[2]  # sums over ..middle - 1, and the decay to there; back: over middle..taken - 1
     taken = middle
     back, fade = 0.0, 1.0
@@ -177,18 +186,18 @@ def _add_far(
         if first >= middle:
             middle = taken = end
             back, fade = 0.0, 1.0
-            front[end - 1], away[end - 1] = weights[end - 1], 1.0
+            front[end - 1], away[end - 1] = weights[end - 1 - begin], 1.0
             for s in range(end - 2, first - 1, -1):
-                front[s] = weights[s] + decay[s + 1] * front[s + 1]
+                front[s] = weights[s - begin] + decay[s + 1] * front[s + 1]
                 away[s] = decay[s + 1] * away[s + 1]
         while taken < end:
             fade *= decay[taken]
-            back += weights[taken] * fade
+            back += weights[taken - begin] * fade
             taken += 1
         gap = shift - (rank[t] - rank[first])
         if gap != last_gap:
             last_gap, last_exp = gap, math.exp(-rate * gap)
-        out[t] += (front[first] + away[first] * back) * last_exp
+        out[t - target[0]] += (front[first] + away[first] * back) * last_exp
 
 
 @compiled
@@ -200,7 +209,7 @@ def _arrive(
     middle: Any = min(max(target[0], begin), stop)
     _sums(cells, weights, begin, middle, stop, work[0], work[1], work[2])
     _near(cells, rate, shift, source, target, work[0], near, out)
-    _add_far(cells, rate, shift, weights, middle, stop, target, near, work, out)
+    _add_far(cells, rate, shift, weights, source, middle, target, near, work, out)
 
 
 @compiled
@@ -210,10 +219,10 @@ def _add_groups(plan: Any, cells: Any, chain: Any, total: float, n: float, reach
     enter, upto, scale, first, last, _, work = chain
     one, other = first[j], last[j]
     out, mine, power, before = (
-        upto[j, one:other],
+        upto[j, : other - one],
         own[min(j, own.shape[0] - 1), one:other],
         work[2],
-        enter[j, one:other],
+        enter[j, : other - one],
     )
     for t in range(out.size):
         power[t] = mine[t]
@@ -223,7 +232,7 @@ def _add_groups(plan: Any, cells: Any, chain: Any, total: float, n: float, reach
         if last[i] <= one or inner + abs(n - total + inner) > reach:
             break
         factor, part = math.exp(scale[0, i] - scale[0, j] - rate * inner), 1.0 / (j - i + 1)
-        mine, before = own[min(i, own.shape[0] - 1), one : last[i]], enter[i, one : last[i]]
+        mine, before = own[min(i, own.shape[0] - 1), one : last[i]], enter[i, one - first[i] : last[i] - first[i]]
         for t in range(before.size):
             power[t] *= mine[t] * part
             out[t] += before[t] * power[t] * factor
@@ -238,8 +247,7 @@ def sum_forward(plan: Any, cells: Any, chain: Any, total: float, n: float, reach
     k = levels.size
     for j in range(k):
         middle = total * levels[j] + 0.5 * (n - total)
-        first[j] = np.searchsorted(rank, middle - 0.5 * reach, "left")
-        last[j] = np.searchsorted(rank, middle + 0.5 * reach, "right")
+        first[j], last[j] = _window(rank, middle, reach)
         scale[0, j] = scale[1, j - 1] if j > 0 else 0.0
         if j == 0:
             _kernel(cells, rate, total * shares[0], first[0], last[0], enter[0])
@@ -249,7 +257,7 @@ def sum_forward(plan: Any, cells: Any, chain: Any, total: float, n: float, reach
         _add_groups(plan, cells, chain, total, n, reach, j)
         scale[1, j] = scale[0, j]
         if j % RESCALED == RESCALED - 1 or j == k - 1:
-            mine = upto[j, first[j] : last[j]]
+            mine = upto[j, : last[j] - first[j]]
             top = np.max(mine) if mine.size else 0.0
             if not 0.0 < top < math.inf:
                 return -math.inf if top == 0.0 else math.nan
@@ -258,7 +266,7 @@ def sum_forward(plan: Any, cells: Any, chain: Any, total: float, n: float, reach
     mine, final = upto[k - 1], work[0]
     _kernel(cells, rate, n - total * shares[k], first[k - 1], last[k - 1], final)
     whole = 0.0
-    for t in range(first[k - 1], last[k - 1]):
+    for t in range(last[k - 1] - first[k - 1]):
         whole += mine[t] * final[t]
     return math.log(whole) + scale[1, k - 1]
 
@@ -304,7 +312,7 @@ def _group(plan: Any, cells: Any, chain: Any, total: float, n: float, reach: flo
         if not first[i] <= c < last[i] or inner + abs(n - total + inner) > reach:
             break
         power *= own[min(i, own.shape[0] - 1), c] / (j - i + 1)
-        terms[i] = enter[i, c] * power * math.exp(scale[0, i] - scale[0, j] - rate * inner)
+        terms[i] = enter[i, c - first[i]] * power * math.exp(scale[0, i] - scale[0, j] - rate * inner)
     return choose_index(np.cumsum(terms), u)
 
 
@@ -324,9 +332,9 @@ def draw_backward(
         running, whole = work[0], 0.0
         _kernel(cells, rate, following - total * shares[j + 1], first[j], end, running)
         for s in range(first[j], end):
-            whole += upto[j, s] * running[s]
-            running[s] = whole
-        c = choose_index(running[first[j] : max(end, first[j])], uniforms[HEAD + j])
+            whole += upto[j, s - first[j]] * running[s - first[j]]
+            running[s - first[j]] = whole
+        c = choose_index(running[: max(end - first[j], 0)], uniforms[HEAD + j])
         i = _group(plan, cells, chain, total, n, reach, j, first[j] + c, uniforms[HEAD + k + j]) if c >= 0 else -1
         if i < 0:
             return False
@@ -342,9 +350,15 @@ def draw_backward(
 
 
 @compiled
-def new_chain(k: int, count: int) -> Any:
-    size = max(count, 1)
+def new_chain(levels: Any, cells: Any, totals: Any, n: float, reach: float) -> Any:
+    """Room for the chain of each of some totals."""
+    rank, k = cells[0], levels.size
+    size, widest = max(rank.size, 1), 1
+    for total in totals:
+        for level in levels:
+            first, last = _window(rank, total * level + 0.5 * (n - total), reach)
+            widest = max(widest, last - first)
     return (
-        np.empty((k, size)), np.empty((k, size)), np.empty((2, k)), np.empty(k, np.int64), np.empty(k, np.int64),
+        np.empty((k, widest)), np.empty((k, widest)), np.empty((2, k)), np.empty(k, np.int64), np.empty(k, np.int64),
         np.empty(size, np.int64), np.empty((4, size)),
     )  # fmt: skip

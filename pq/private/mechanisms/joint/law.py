@@ -70,6 +70,7 @@ Before = npt.NDArray[np.int64]
 Uniforms = Callable[[int], Array]
 Looked = Callable[[float], None]
 
+GAIN = 1.0  # nats: windows twice as wide that give no more to a lower bound are wide enough
 MARGIN = 12.0  # nats of the whole that the rest may weigh less: so rarely is it drawn from
 PART, TOTAL, KEEP_REST, KEEP_BEST, SHELL = range(5)  # what the first uniforms of a try decide
 MANY_TOTALS = 256  # more than these are not all weighed
@@ -146,14 +147,15 @@ def weigh(plan: JointPlan, records: Records) -> Part:
 
 
 def lower_bound(plan: JointPlan, records: Records, reach: float) -> float:
-    """A lower bound on the log of the whole, from one total and windows that grow until more would hardly help."""
-    middle = nearest_total(plan, records.n)
+    """A lower bound on the log of the whole, from one total and windows that grow, from a quarter of a reach on, until
+    more hardly helps."""
+    middle, narrower, reach = nearest_total(plan, records.n), -math.inf, 0.25 * reach
     while True:
         cells = gather(plan, records, windows(plan, records.n, middle, reach))
         lowest = chain_within(plan, cells, records.n, middle, reach).log_weight
-        if lowest > -2.0 * plan.rate * reach:
+        if lowest < narrower + GAIN or lowest > -2.0 * plan.rate * reach:
             return lowest
-        reach *= 2.0
+        narrower, reach = lowest, 2.0 * reach
 
 
 def weigh_within(plan: JointPlan, records: Records, shells: Shells) -> Part:

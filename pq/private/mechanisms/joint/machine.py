@@ -16,7 +16,7 @@ from pq.core.machine.keep import compiled, given, kept
 from pq.core.scores import rest_of_product
 from pq.private.columns.door import Array
 from pq.private.fast.encode import is_moderate
-from pq.private.fast.laws import log_mass
+from pq.private.fast.laws import log_mass, mass
 from pq.private.mechanisms.joint import law as joint
 from pq.private.mechanisms.joint import shells
 from pq.private.mechanisms.joint.chain import Records
@@ -42,7 +42,9 @@ from pq.private.mechanisms.joint.plan import JointPlan
 
 DRAWN, BEST, RECORDS = 0, 1, 2  # how the total enters
 PART, TOTAL, KEEP_BEST = joint.PART, joint.TOTAL, joint.KEEP_BEST
+GAIN = joint.GAIN
 LEAST_NATS = 600.0  # below the whole: what is lost there counts for nothing; nearer, the formulas do the work
+LEAST_WHOLE = 1e-200  # of a mass: parts of less may have lost digits
 LEAVE = -1  # to the formulas
 MANY_TOTALS = joint.MANY_TOTALS
 MOST_SHELLS = 1 << 12
@@ -115,15 +117,16 @@ def _lowest(plan: Any, column: Any, n: float, reach: float) -> Any:
     """As `joint.lower_bound`, and the reach looked at; NaN where the numbers do not do."""
     levels, settings = plan[0], plan[3]
     middle = n if settings[KIND] == RECORDS else np.rint(n / settings[UNIT]) * settings[UNIT]
+    narrower, reach = -math.inf, 0.25 * reach
     while settings[RATE] * reach < LEAST_NATS:
         cells = gather_cells(plan, column, _spans(levels, n, middle, middle, reach))
-        chain = new_chain(levels.size, cells[0].size)
+        chain = new_chain(levels, cells, np.array([middle]), n, reach)
         lowest = sum_forward(plan, cells, chain, middle, n, reach)
         if not log_loss(plan, cells, chain, middle, n, reach) < lowest + LEAST_NATS:
             return math.nan, reach
-        if not lowest <= -2.0 * settings[RATE] * reach:
+        if lowest < narrower + GAIN or not lowest <= -2.0 * settings[RATE] * reach:
             return lowest, reach
-        reach *= 2.0
+        narrower, reach = lowest, 2.0 * reach
     return math.nan, reach
 
 
@@ -148,6 +151,13 @@ def _log_totals(settings: Any, n: float, reach: float) -> float:
 
 
 @compiled
+def _log_mass(parts: Any, low: float, high: float) -> float:
+    """Log mass of (low, high]; of many parts the logarithm of a sum takes less than a sum of logarithms."""
+    whole = mass(parts, low, high)
+    return math.log(whole) if whole > LEAST_WHOLE else log_mass(parts, low, high)
+
+
+@compiled
 def _log_places(plan: Any, column: Any, n: float, reach: float) -> float:
     """Log bound on the mass of outputs that may score at most `reach`, times the density's bound; see `shells`."""
     levels, settings = plan[0], plan[3]
@@ -162,8 +172,8 @@ def _log_places(plan: Any, column: Any, n: float, reach: float) -> float:
         one = x[first - 1] if first > 0 else -math.inf
         high = x[last - 1] if last <= x.size else math.inf
         low = one if j == 0 else low
-        out += log_mass(parts, one, high)
-    return min(out, k * log_mass(parts, low, high) - math.lgamma(k + 1.0)) + settings[FREE]
+        out += _log_mass(parts, one, high)
+    return min(out, k * _log_mass(parts, low, high) - math.lgamma(k + 1.0)) + settings[FREE]
 
 
 @compiled
@@ -231,7 +241,7 @@ def walk_joint(sources: int) -> Any:
                 return LEAVE
             totals = np.arange(numbers[0], numbers[1] + 1.0) * unit
         cells = gather_cells(plan, column, _spans(levels, n, totals[0], totals[-1], reach))
-        chain = new_chain(k, cells[0].size)
+        chain = new_chain(levels, cells, totals, n, reach)
         running, loss = np.empty(totals.size), -math.inf
         for i in range(totals.size):
             running[i] = sum_forward(plan, cells, chain, totals[i], n, reach)

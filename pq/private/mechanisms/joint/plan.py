@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise
@@ -30,6 +30,7 @@ from pq.core.exact import budget_fraction, float_below, quantile_fractions
 from pq.core.expected import USUAL_SIZE
 from pq.core.grid import grid_step
 from pq.core.priors import Mixture, Prior
+from pq.core.priors.base import distinct_priors
 from pq.private.columns.door import Array
 from pq.private.fast.encode import encode
 
@@ -43,6 +44,8 @@ TAIL = 12  # further cuts at shares of 2^-1 ... 2^-TAIL on either side
 FEWEST_PLACES, MOST_PLACES = 8, 64
 MOST_PARTS = 288  # of a base measure for machine code
 FEWEST_TOTAL = {True: 4, False: 3}  # from so many outputs on, of a smooth column and others, the total is drawn as well
+
+NOT_ORDERABLE = "priors must leave some mass to outputs in increasing order for a joint release"
 
 
 @dataclass(frozen=True)
@@ -100,9 +103,18 @@ class JointPlan:
         each = _each_prior(priors, len(exact))
         nats = exact_rate(budget, adjacency)
         if not is_orderable(each):
-            raise ValueError("priors must leave some mass to outputs in increasing order for a joint release")
+            raise ValueError(NOT_ORDERABLE)
         step = total_step(nats, len(exact), total)
         return cls(exact, budget, adjacency, total, each, grid_step(grid, each), step, _places(size_guess, nats))
+
+    def with_priors(self, priors: Any) -> JointPlan:
+        """The same with other priors, and with what follows from the quantiles alone. Raises as `of`."""
+        each = _each_prior(priors, self.size)
+        if not is_orderable(each):
+            raise ValueError(NOT_ORDERABLE)
+        other = replace(self, priors=each)
+        other.__dict__.update({name: getattr(self, name) for name in ("levels", "shares", "share_rests")})
+        return other
 
     @cached_property
     def rate(self) -> float:
@@ -121,7 +133,7 @@ class JointPlan:
 
     @cached_property
     def distinct_priors(self) -> int:
-        return len(set(self.priors))
+        return len(distinct_priors(self.priors))
 
     @cached_property
     def tables(self) -> Array | None:
@@ -256,7 +268,7 @@ def common_base(priors: Sequence[Prior]) -> tuple[Prior, Array, Array]:
     >>> bool(np.allclose(np.exp(log_tilts[1] + base.log_mass(edges[:-1], edges[1:])).sum(), 1.0))
     True
     """
-    distinct = list(dict.fromkeys(priors))
+    distinct = distinct_priors(priors)
     if len(distinct) == 1:
         return distinct[0], np.empty(0), np.zeros((len(priors), 1))
     base = Mixture(tuple(distinct), (1.0,) * len(distinct))

@@ -14,7 +14,7 @@ import math
 import numpy as np
 
 from pq.private.columns.door import Array
-from pq.private.columns.part import PartOfColumn, Unknown
+from pq.private.columns.part import PartOfColumn, Unknown, Wanted
 from pq.private.mechanisms.joint.chain import CellChain, ChainCells, Records, Span, forward
 from pq.private.mechanisms.joint.plan import JointPlan
 
@@ -41,8 +41,13 @@ def windows(plan: JointPlan, n: float, total: float, reach: float) -> list[Span]
 
 def wide_windows(plan: JointPlan, n: float, reach: float) -> list[Span]:
     """The ranks below each output in ways to place the outputs that score at most `reach` for any total."""
-    half = reach * np.maximum(plan.levels, 1.0 - plan.levels)
+    half = wide_reaches(plan.levels, reach)
     return list(zip((n * plan.levels - half).tolist(), (n * plan.levels + half).tolist(), strict=True))
+
+
+def wide_reaches(levels: Array, reach: float) -> Array:
+    """The ranks (k,) to either side of each output's own that `wide_windows` hold."""
+    return np.asarray(reach * np.maximum(levels, 1.0 - levels))
 
 
 def check_windows(plan: JointPlan, part: PartOfColumn, reach: float) -> None:
@@ -50,8 +55,14 @@ def check_windows(plan: JointPlan, part: PartOfColumn, reach: float) -> None:
     if math.isinf(reach):
         raise Unknown(everything=True)
     assert part.before is not None
+    wanted: list[Wanted] = []
     for low, high in wide_windows(plan, float(part.before[-1]), reach):
-        part.check_ranks(low - 1.0, high + 1.0)
+        try:
+            part.check_ranks(low - 1.0, high + 1.0)
+        except Unknown as unknown:
+            wanted += unknown.wanted
+    if wanted:
+        raise Unknown(wanted=wanted)
 
 
 def chain_within(plan: JointPlan, cells: ChainCells, n: float, total: float, reach: float) -> CellChain:
