@@ -227,6 +227,14 @@ def loss_bound(data_bound: float, scale_min: float, scale_max: float, separation
         (lambda b, low, high, psi: b / low + math.log(2 * high / psi), eq_laplace_bound),
         (lambda b, low, high, psi: 2 * b / low + math.log(high / (2 * psi)) - 1, eq_laplace_bound),
         *((scaled(loss_bound, by), eq_laplace_bound) for by in (0.99, 1.01)),
+        *(
+            (lambda b, low, high, psi, by=by: loss_bound(by * b, low, high, psi), eq_laplace_bound)
+            for by in (0.99, 1.01)
+        ),
+        *(
+            (lambda b, low, high, psi, by=by: loss_bound(b, low, high, by * psi), eq_laplace_bound)
+            for by in (0.99, 1.01)
+        ),
         *((loss_bound, scaled(eq_laplace_bound, by)) for by in (0.99, 1.01)),
         (loss_bound, lambda *known, box=False: eq_laplace_bound(*known)),
     ],
@@ -254,9 +262,9 @@ def check_loss_bound(
             assert abs(reached - exact) < 1e-6 * (1 + exact), (float(reached), exact)
             assert reached <= printed * (1 + 1e-12), (bound, low_scale, high_scale, separation, box)
     for bound, scale in ((1.0, 0.1), (3.0, 50.0)):  # one scale, hardly any separation
-        assert subject[0](bound, scale, scale, 1e-9) <= subject[1](bound, scale, scale, 1e-9) * (1 + 1e-6), (
-            "not attained"
-        )
+        reached = subject[1](bound, scale, scale, 1e-9)
+        assert reached <= subject[0](bound, scale, scale, 1e-9) * (1 + 1e-9), "exceeded"
+        assert subject[0](bound, scale, scale, 1e-9) <= reached * (1 + 1e-6), "not attained"
     theta, phi, h, c = sympy.symbols("theta phi h c", positive=True)
     outside = phi * (theta - c) - sympy.log(sympy.sinh(h * phi))  # location fixed: convex in phi
     second = sympy.diff(outside, phi, 2) - h**2 / sympy.sinh(h * phi) ** 2
