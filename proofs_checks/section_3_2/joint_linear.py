@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
+from functools import cache
 from typing import Any
 
 import mpmath
@@ -208,6 +209,68 @@ def check_terms_of_cells(subject: Callable[..., float] = cells_gap) -> str:
                 assert math.isclose(found, wanted, rel_tol=1e-12), (quantile, cells, largest, epsilon)
                 cases += 1
     return f"the bound of cells is (1 + q) D + r, D with thirty digits: {cases} settings"
+
+
+def least_squares(values: Sequence[Fraction]) -> list[Fraction]:
+    """The nearest values that do not fall, by the min-max formula: largest over starts of the least over ends of means.
+
+    A mean, a least and a largest value do not fall as values rise, and move with them by a constant; so values within D
+    of some that do not fall, their own image, have images within D of these.
+    """
+    n = len(values)
+    means = {(i, j): sum(values[i : j + 1], F(0)) / (j + 1 - i) for i in range(n) for j in range(i, n)}
+    return [max(min(means[i, j] for j in range(k, n)) for i in range(k + 1)) for k in range(n)]
+
+
+Drawn = tuple[int, int, np.ndarray]  # D, r, and the gaps of all levels
+
+
+@cache
+def paths_of_cells() -> tuple[np.ndarray, list[Drawn]]:
+    """Levels, and for counts and noises of three cells D, r and the gaps at the cells' ends."""
+    levels, edges, paths = np.linspace(0.0, 1.0, 41), np.array([1.0, 2.0]), []
+    for counts in ((4, 0, 3), (0, 9, 0), (1, 1, 8), (7, 7, 7)):
+        running = np.cumsum([0, *counts])
+        for noise in itertools.product(range(-6, 7, 2), repeat=3):
+            records = isotonic_records(np.array(counts) + np.array(noise))
+            cell = np.searchsorted(edges, DecodedDistribution(edges, records, (0.0, 3.0)).quantile(levels), side="left")
+            ends = [np.abs(running[cell + side] - levels * running[-1]) for side in (0, 1)]
+            paths.append((int(np.max(np.abs(np.cumsum(noise)))), max(counts), np.maximum(*ends)))
+    return levels, paths
+
+
+@check(
+    "ours:cells-free",
+    code=isotonic_records,
+    rejects=[
+        lambda q: 1.0,
+        lambda q: 1 + q / 2,
+        lambda q: 2 - q,
+        lambda q: 2.0,
+        *(lambda q, by=by: by * (1 + q) for by in (0.99, 1.01)),
+    ],
+)
+def check_path_of_cells(subject: Callable[[float], float] = lambda q: 1 + q) -> str:
+    """Whatever the noises, all quantiles' gaps are at most (1 + q) D + r, D the largest of these noises' running sums;
+    two cells attain it at three quarters, four at the median. The decoded sums are the min-max formula's."""
+    levels, paths = paths_of_cells()
+    factors = np.array([subject(q) for q in levels.tolist()])
+    for largest, most, gaps in paths:
+        assert np.all(gaps <= factors * largest + most + 1e-6), (largest, most)
+    for q, counts, noise in ((0.75, (7, 7), (2, -4)), (0.5, (1, 7, 7, 7), (-2, 4, -4, 0))):
+        edges = np.arange(1.0, len(counts))
+        law = DecodedDistribution(
+            edges, isotonic_records(np.array(counts) + np.array(noise)), (0.0, float(len(counts)))
+        )
+        cell, running = int(np.searchsorted(edges, law.quantile(np.array([q]))[0])), np.cumsum([0, *counts])
+        gap = max(abs(running[cell + side] - q * running[-1]) for side in (0, 1))
+        assert math.isclose(gap, subject(q) * max(abs(np.cumsum(noise))) + max(counts)), (q, "not attained")
+    rng = np.random.default_rng(71)
+    for _ in range(200):
+        noisy = rng.integers(-9, 10, int(rng.integers(1, 8)))
+        fitted = [max(v, F(0)) for v in least_squares([F(int(v)) for v in np.cumsum(noisy)])]
+        assert np.allclose(np.cumsum(isotonic_records(noisy)), [float(v) for v in fitted], atol=1e-6), noisy
+    return f"gaps of all quantiles within (1 + q) D + r of the noises drawn, {len(paths)} of them; attained"
 
 
 @check("ours:cells-free", code=(cells_gap, isotonic_records), rejects=[_without_the_cell, _of_one_cell])

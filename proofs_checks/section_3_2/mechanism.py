@@ -9,9 +9,11 @@ from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
 import z3
 from flint import arb
 
+import pq
 from pq.bounds import tree_zcdp
 from proofs_checks.engine.registry import check
 from proofs_checks.tools.exact import Algorithm, ball
@@ -213,21 +215,81 @@ def by_prior(density: Density, cell: tuple[Fraction, Fraction], part: tuple[Frac
     return mass(density, *part) / mass(density, *cell)
 
 
-@check("text:two-step-sampling", rejects=[_uniform_in_cell, _wrong_half])
-def check_two_step_sampling(subject: Callable[..., Fraction] = by_prior) -> str:
-    """Sampling a cell, then a place in it in proportion to mu, has the mechanism's density exp(-eps Gap/2) mu."""
+Places = Callable[..., Fraction]
+Step = tuple[Callable[[Fraction, Fraction], Fraction], Places]
+
+
+def score_and_mass(score: Fraction, cell_mass: Fraction) -> Fraction:
+    """Weight of a cell: exp(-eps Gap/2) mu(I_k)."""
+    return score * cell_mass
+
+
+@check(
+    "text:two-step-sampling",
+    rejects=[
+        (score_and_mass, _uniform_in_cell),
+        (score_and_mass, _wrong_half),
+        (lambda score, cell_mass: score * (cell_mass > 0), by_prior),
+        (lambda score, cell_mass: score**2 * cell_mass, by_prior),
+        (lambda score, cell_mass: score * (cell_mass + F(1, 1000)), by_prior),
+    ],
+)
+def check_two_step_sampling(subject: Step = (score_and_mass, by_prior)) -> str:
+    """Sampling a cell, then a place in it in proportion to mu, has the mechanism's density exp(-eps Gap/2) mu; a cell
+    without mass has no chance."""
     draw, ends = random.Random(11), (F(0), F(8))
+    weight, place = subject
     for _ in range(60):
         data = sorted(draw.sample(range(1, 16), draw.randrange(1, 5)))
         x = [F(v, 2) for v in data]
         density = {(F(k), F(k + 1)): F(draw.choice((0, 1, 5))) for k in range(7)} | {(F(7), F(8)): F(1)}
         z, rank = F(1, draw.choice((2, 9))), math.floor(F(draw.randrange(1, 8), 8) * len(x))
         cells = list(itertools.pairwise([ends[0], *x, ends[1]]))
-        weights = [z ** abs(k - rank) * mass(density, *cell) for k, cell in enumerate(cells)]
+        whole = sum(z ** abs(k - rank) * mass(density, *cell) for k, cell in enumerate(cells))
+        chances = [weight(z ** abs(k - rank), mass(density, *cell)) for k, cell in enumerate(cells)]
         for k, (low, high) in enumerate(cells):
+            chance = chances[k] / sum(chances)
             for part in ((low, (low + high) / 2), ((low + 3 * high) / 4, high)):
-                if not weights[k]:
-                    continue
-                direct = z ** abs(k - rank) * mass(density, *part) / sum(weights)
-                assert weights[k] / sum(weights) * subject(density, (low, high), part) == direct, (x, part)
+                direct = z ** abs(k - rank) * mass(density, *part) / whole
+                drawn = chance * place(density, (low, high), part) if mass(density, low, high) else chance
+                assert drawn == direct, (x, part)
     return "cell first, place in the cell in proportion to the prior second: the mechanism's own law (60 exact cases)"
+
+
+@check(
+    "text:two-step-sampling",
+    code=pq.simulate,
+    rejects=[
+        (lambda score, cell_mass: score * (cell_mass > 0), by_prior),
+        (lambda score, cell_mass: math.sqrt(score) * cell_mass, by_prior),
+        (score_and_mass, _uniform_in_cell),
+    ],
+)
+def check_draws(subject: Step = (score_and_mass, by_prior)) -> str:
+    """What the package draws: shares of 4000 seeded draws in parts of cells are those of the two steps, up to five
+    standard deviations, and no draw lies in a cell without mass."""
+    x, trials = [F(1), F(2), F(4), F(6)], 4000
+    density = {(F(0), HALF): F(1), (HALF, F(1)): F(3), (F(2), F(3)): F(4), (F(3), F(4)): F(1), (F(6), F(8)): F(1)}
+    heights = {cell: float(h * (cell[1] - cell[0])) for cell, h in density.items()}
+    prior = pq.Mixture([pq.Uniform(float(a), float(b)) for a, b in heights], list(heights.values()))
+    cells, z = list(itertools.pairwise([F(0), *x, F(8)])), F(1, 2)
+    drawn = pq.simulate(
+        [float(v) for v in x],
+        [0.5],
+        trials=trials,
+        epsilon=2 * math.log(2),
+        priors=prior,
+        mechanism="tree",
+        calibration="paper",
+        rng=7,
+    ).ravel()
+    chances = [float(subject[0](z ** abs(k - 2), mass(density, *cell))) for k, cell in enumerate(cells)]
+    for k, (low, high) in enumerate(cells):
+        middle = (low + high) / 2
+        for part in ((low, middle), (middle, high)):
+            found = np.count_nonzero((drawn > float(part[0])) & (drawn <= float(part[1])))
+            empty = not mass(density, low, high)
+            share = 0.0 if empty else float(subject[1](density, (low, high), part)) * chances[k] / sum(chances)
+            assert not empty or found == 0, (part, "no mass")
+            assert abs(found / trials - share) <= 5 * math.sqrt(share * (1 - share) / trials), (part, found, share)
+    return f"{trials} draws of pq: the two steps' shares in halves of cells, and none where the prior has no mass"

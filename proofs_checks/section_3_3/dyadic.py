@@ -78,6 +78,52 @@ def check_dyadic_sharp(subject: Callable[[int], float] = dyadic_constant) -> str
     return "B_d is attained up to 0.5% for d = 1..6: two thirds of the printed bound is what uniform quantiles can lose"
 
 
+def path_error(levels: int, bits: int) -> tuple[int, list[int]]:
+    """The error of the last node of such a path, and those of all its nodes, for any depth: each output is `bits` ranks
+    beyond its node's target, and the other nodes, on their targets, do not touch it."""
+    n = 2**levels * (8 + levels) * bits
+    right, out = {0: 0, 2**levels: n}, {0: 0, 2**levels: n}  # ranks that are meant, and outputs, by place in the tree
+    step, at, errors = 2 ** (levels - 1), 2 ** (levels - 1), []
+    for level in range(levels):
+        low, high = at - step, at + step  # the edges: nodes of the path, or the ends
+        out[at] = out[low] + (out[high] - out[low]) // 2 + bits
+        right[at] = n * at // 2**levels
+        assert out[low] < out[at] < out[high], "between its edges"
+        errors.append(abs(out[at] - right[at]))
+        step //= 2
+        at += step if level % 2 == 0 else -step
+    return errors[-1], errors
+
+
+@check(
+    "text:logarithmic-error",
+    "ours:dyadic-conditional",
+    rejects=[
+        float,
+        lambda d: 10.0,
+        lambda d: 2 * d / 3,
+        *(lambda d, by=by: by * dyadic_constant(d) for by in (0.99, 1.01)),
+    ],
+)
+def check_dyadic_all_depths(subject: Callable[[int], float] = dyadic_constant) -> str:
+    """The path of bad luck at any depth to 60: its errors are B_k of `bits`, each inner product 2^-bits and those of
+    other nodes 1, so that with budgets of eps/d no multiple of log m bounds what d B_d (2/eps) log(m/(beta psi)) does.
+    """
+    for levels in range(1, 61):
+        bits = 10**6
+        error, errors = path_error(levels, bits)
+        assert all(abs(e - bits * dyadic_constant(k)) <= k for k, e in enumerate(errors, 1)), levels  # floors
+        spread = bits + math.log2(levels / 0.5)  # log2 of the path's sum over beta; the other nodes add nothing to it
+        assert 0.999 <= error / (subject(levels) * spread) <= 1.001, (levels, error)
+        if levels <= 6:
+            algorithm, data, path = conditional_chain(levels, 64)
+            ((outputs, _),) = algorithm.law(data).items()
+            short = path_error(levels, 64)[1]
+            assert [algorithm.gaps(data, outputs)[i] for i in path] == short, "the path of the law itself"
+    assert all(d * subject(d) > 2 * d * d / 3 for d in range(1, 61)), "quadratic in d"
+    return "the error of a path of bad luck is d B_d (2/eps) log(1/Psi^) at every depth to 60, quadratic in log m"
+
+
 @check(
     "text:logarithmic-error",
     "ours:dyadic-conditional",

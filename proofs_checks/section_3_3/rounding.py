@@ -49,7 +49,12 @@ def check_error_as_printed(subject: Callable[[], Fraction] = lambda: lem_error(v
     )
 
 
-@check("lem:error", code=lem_error, rejects=[lambda: Fraction(0), lambda: Fraction(1), lambda: Fraction(199, 100)])
+@check(
+    "lem:error",
+    "step:error-second-display",
+    code=lem_error,
+    rejects=[lambda: Fraction(0), lambda: Fraction(1), lambda: Fraction(199, 100)],
+)
 def check_error_rounded(subject: Callable[[], Fraction] = lem_error) -> str:
     """lem:error with floors and slack 2, strict, for all integers and all relative quantiles; item 1 outside the
     interval too.
@@ -279,21 +284,42 @@ def printed_signs(a: int, b: int, ranks: tuple[int, int, int], relative: Fractio
     return a - math.floor(relative * (b + a)) - math.floor(relative * (ranks[2] - ranks[0])) - ranks[0]
 
 
+Signs = Callable[[int, int, tuple[int, int, int], Fraction], int]
+
+
 @check(
     "step:error-second-display",
     code=lem_error,
-    rejects=[printed_signs, *(lambda *case, by=by: right_signs(*case) + by for by in (-2, 2))],
+    rejects=[
+        (printed_signs, lem_error),
+        *((lambda *case, by=by: right_signs(*case) + by, lem_error) for by in (-1, 1)),
+        *((right_signs, lambda q, by=by, **edge: by * lem_error(q, **edge)) for by in (F(99, 100), F(101, 100))),
+        (right_signs, lambda q, **edge: F(0)),
+    ],
 )
-def check_second_display(subject: Callable[[int, int, tuple[int, int, int], Fraction], int] = right_signs) -> str:
-    """|A + floor(q~ (B - A)) - floor(q n)| <= gamma^ + c in the second display of lem:error; its printed signs fail."""
-    quantiles = sorted({F(i, d) for d in (2, 4, 8) for i in range(1, d)})
+def check_second_display(subject: tuple[Signs, Callable[..., Fraction]] = (right_signs, lem_error)) -> str:
+    """|A + floor(q~ (B - A)) - floor(q n)| <= gamma^ + c in the second display of lem:error, with the ends of the data
+    as edges too, and c is attained; its printed signs fail."""
+    signs, slack = subject
+    quantiles = sorted({F(i, d) for d in (1, 2, 4, 8) for i in range(d + 1)})
     for n, (lo, q, hi) in itertools.product((3, 4, 8, 11), itertools.combinations(quantiles, 3)):
         relative = (q - lo) / (hi - lo)
         ranks = (math.floor(lo * n), math.floor(q * n), math.floor(hi * n))
+        edge = ("none" if hi < 1 else "right") if lo > 0 else "left"
+        most = F(0) if hi - lo == 1 else slack(relative, edge=edge)
         for a, b in itertools.combinations_with_replacement(range(n + 1), 2):
-            offset = (1 - relative) * abs(a - ranks[0]) + relative * abs(b - ranks[2])
-            assert abs(subject(a, b, ranks, relative)) <= offset + lem_error(relative), (n, lo, q, hi, a, b)
-    return "second display of lem:error: right with A + floor(q~ (B - A)) - floor(q n), and c of lem:error (exhaustive)"
+            if (lo or a == 0) and (hi < 1 or b == n):  # all records lie between the ends
+                offset = (1 - relative) * abs(a - ranks[0]) + relative * abs(b - ranks[2])
+                assert abs(signs(a, b, ranks, relative)) <= offset + most, (n, lo, q, hi, a, b)
+    for relative in GAP_SAMPLE:
+        found = witness(relative, lem_error(relative))
+        assert found is not None, f"no data attain the slack at {relative}"
+        n, lo, hi, a, b = found
+        ranks = (math.floor(lo * n), math.floor((lo + relative * (hi - lo)) * n), math.floor(hi * n))
+        offset = (1 - relative) * abs(a - ranks[0]) + relative * abs(b - ranks[2])
+        assert abs(signs(a, b, ranks, relative)) == offset + slack(relative), "c is attained"
+    assert (printed_signs(1, 3, (1, 2, 3), HALF), right_signs(1, 3, (1, 2, 3), HALF)) == (-3, 0), "as the row says"
+    return "second display of lem:error: right with A + floor(q~ (B - A)) - floor(q n), and c of lem:error, attained"
 
 
 @check("step:error-count", rejects=[lambda data, low: True, lambda data, low: False])

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cache
 
 from proofs_checks.engine.registry import check
 
@@ -40,9 +42,18 @@ def half_open(values: Values, o: Fraction) -> tuple[Values, Values]:
     return tuple(v for v in values if v < o), tuple(v for v in values if v >= o)
 
 
+def other_half_open(values: Values, o: Fraction) -> tuple[Values, Values]:
+    """They go to the other side."""
+    return tuple(v for v in values if v <= o), tuple(v for v in values if v > o)
+
+
 def closed(values: Values, o: Fraction) -> tuple[Values, Values]:
     """Broken: they go to both."""
     return tuple(v for v in values if v <= o), tuple(v for v in values if v >= o)
+
+
+Levels = tuple[Fraction, Fraction, Fraction]
+QUARTILES: Levels = (F(1, 2), F(1, 2), F(1, 2))
 
 
 @dataclass(frozen=True)
@@ -60,15 +71,15 @@ def _ratio(one: Law, other: Law) -> Fraction | None:
     return max(max(p / other[o], other[o] / p) for o, p in one.items())
 
 
-def tree_ratio(shape: Shape, one: Values, other: Values) -> Fraction | None:
-    """exp(privacy loss) of the three quartiles at worst, None for infinity."""
-    roots, half = (shape.node(one, F(1, 2)), shape.node(other, F(1, 2))), F(1, 2)
+def tree_ratio(shape: Shape, one: Values, other: Values, levels: Levels = QUARTILES) -> Fraction | None:
+    """exp(privacy loss) of three quantiles at worst, None for infinity. levels: the root's, and those in its halves."""
+    roots = shape.node(one, levels[0]), shape.node(other, levels[0])
     if _ratio(*roots) is None:
         return None
     worst = F(1)
     for o in roots[0]:
         pairs = zip(shape.split(one, o), shape.split(other, o), strict=True)
-        parts = [_ratio(shape.node(a, half), shape.node(b, half)) for a, b in pairs]
+        parts = [_ratio(shape.node(a, q), shape.node(b, q)) for (a, b), q in zip(pairs, levels[1:], strict=True)]
         if parts[0] is None or parts[1] is None:
             return None
         at = max(roots[0][o] / roots[1][o], roots[1][o] / roots[0][o])
@@ -77,30 +88,76 @@ def tree_ratio(shape: Shape, one: Values, other: Values) -> Fraction | None:
 
 
 SOUND = Shape()
+SHAPES = (SOUND, Shape(split=other_half_open))  # records equal to an output on either side
 
 
 @check(
     "ours:shortcuts",
     "alg:quantiles",
     rejects=[
-        replace(SOUND, node=midpoint_of_nothing),
-        replace(SOUND, node=output_on_ties),
-        replace(SOUND, split=closed),
+        *((replace(shape, node=node),) for shape in SHAPES for node in (midpoint_of_nothing, output_on_ties)),
+        (replace(SOUND, split=closed),),
     ],
 )
-def check_shortcuts(subject: Shape = SOUND) -> str:
-    """Two levels spend two budgets, exactly, on all columns of up to four records that tie and lie on atoms."""
+def check_shortcuts(subject: tuple[Shape, ...] = SHAPES) -> str:
+    """Two levels spend two budgets, exactly, on all columns of up to four records that tie and lie on atoms, when one
+    is added or removed; the broken ones have outputs that a neighbour does not have, or spend more."""
     worst, cases = F(1), 0
-    for n in range(4):
-        for one in itertools.combinations_with_replacement((1, 2, 3), n):
-            for record in (1, 2, 3):
-                ratio = tree_ratio(subject, one, tuple(sorted((*one, record))))
-                assert ratio is not None, f"{one} with another {record}: an output that only one of the two has"
-                assert ratio <= Z**-4, f"{one} with another {record}: {float(ratio)} above {float(Z**-4)}"
-                worst, cases = max(worst, ratio), cases + 1
+    for shape, levels in itertools.product(subject, (QUARTILES, (F(1, 3), F(1, 5), F(3, 4)))):
+        for n in range(4):
+            for one in itertools.combinations_with_replacement((1, 2, 3), n):
+                for record in (1, 2, 3):
+                    ratio = tree_ratio(shape, one, tuple(sorted((*one, record))), levels)
+                    assert ratio is not None, f"{one} with another {record}: an output that only one of the two has"
+                    assert ratio <= Z**-4, f"{one} with another {record}: {float(ratio)} above {float(Z**-4)}"
+                    worst, cases = max(worst, ratio), cases + 1
+    assert worst > Z**-3, "two budgets are needed"
     return (
         f"equal records on atoms, nodes without records: {cases} pairs, ratio {float(worst):.1f} of {float(Z**-4):.0f}"
     )
+
+
+@cache
+def largest_ratios() -> tuple[Fraction, Fraction, Fraction]:
+    """Of a record added, of one replaced, and of one added where those equal to an output go to both sides."""
+    columns = [c for n in range(4) for c in itertools.combinations_with_replacement((1, 2, 3), n)]
+    added, replaced, both = F(1), F(1), F(1)
+    for one, record in itertools.product(columns, (1, 2, 3)):
+        more = tuple(sorted((*one, record)))
+        for shape in SHAPES:
+            added = max(added, _finite(tree_ratio(shape, one, more)))
+            for other in range(record + 1, 4):
+                replaced = max(replaced, _finite(tree_ratio(shape, more, tuple(sorted((*one, other))))))
+        both = max(both, _finite(tree_ratio(Shape(split=closed), one, more)))
+    return added, replaced, both
+
+
+@check("ours:shortcuts", rejects=[(2, 6), (4, 4), (6, 6), (4, 8)])
+def check_budgets_of_ties(subject: tuple[int, int] = (4, 6)) -> str:
+    """What a tree of two levels spends on equal records, exactly: two budgets when one is added or removed, and more,
+    up to three, when one is replaced, as both halves change; three too when a record on an output goes to both.
+
+    subject: least even powers of exp(eps/2), eps of one mechanism, that hold for added and for replaced records.
+    """
+    added, replaced, both = largest_ratios()
+    for found, power in zip((added, replaced), subject, strict=True):
+        assert Z ** (2 - power) < found <= Z**-power, (float(found), power)
+    assert Z**-4 < both <= Z**-6, "three mechanisms, and more than two budgets"
+    for node in (midpoint_of_nothing, output_on_ties):
+        assert None in [tree_ratio(Shape(node=node), *pair) for pair in (((), (1,)), ((1,), (1, 1)))], (
+            "no other outputs"
+        )
+    return f"a record added: {_budgets(added):.2f} budgets of 2; replaced: {_budgets(replaced):.2f} of 3"
+
+
+def _finite(ratio: Fraction | None) -> Fraction:
+    assert ratio is not None, "an output that only one of the two has"
+    return ratio
+
+
+def _budgets(ratio: Fraction) -> float:
+    """A ratio in budgets of one mechanism."""
+    return math.log(ratio.numerator / ratio.denominator) / (2 * math.log(1 / Z))
 
 
 @check("ours:shortcuts", rejects=[half_open, lambda values, o: (values, values)])

@@ -67,27 +67,61 @@ def _entropic(cost: np.ndarray) -> np.ndarray:
     return weights / weights.sum()
 
 
-@check("step:dpftrl-stability", rejects=[0.5, 2.0])
-def check_stability(subject: float = 1.0) -> str:
-    """Two steps of the proof, for two regularisers: regret <= range/eta + eta sum |g|^2, iterates move by eta |b|."""
+def _quadratic(cost: np.ndarray) -> np.ndarray:
+    return np.clip(-cost, -1, 1)
+
+
+def _entropy(theta: np.ndarray) -> float:
+    return float(np.sum(theta * np.log(np.maximum(theta, 1e-300)))) + math.log(len(theta))
+
+
+def _half_square(theta: np.ndarray) -> float:
+    return float(theta @ theta) / 2
+
+
+def _loss_of_learner(answer: Callable[..., np.ndarray], gradients: np.ndarray, eta: float) -> float:
+    """What the iterates without noise suffer."""
+    totals = np.vstack([np.zeros(gradients.shape[1]), np.cumsum(gradients, axis=0)[:-1]])
+    return math.fsum(float(answer(eta * total) @ g) for total, g in zip(totals, gradients, strict=True))
+
+
+@check(
+    "step:dpftrl-stability",
+    rejects=[*((by, 1.0) for by in (0.25, 0.49)), *((1.0, by) for by in (0.5, 0.99, 1.01, 2.0))],
+)
+def check_stability(subject: tuple[float, float] = (1.0, 1.0)) -> str:
+    """Two steps of the proof, for the entropic and the quadratic regulariser times alpha and any comparator: the regret
+    is at most (phi(theta*) - phi(theta_1))/eta + (eta/alpha) sum |g|^2, and the iterates move by (eta/alpha) |b|. Of
+    the sum half is enough, and no less: one quadratic step.
+
+    subject: factors of the sum of squares and of the move.
+    """
     rng = np.random.default_rng(61)
-    closest = 0.0
-    for _ in range(400):
-        d, eta = int(rng.integers(2, 6)), 10 ** rng.uniform(-3, 1)
+    closest = most = 0.0
+    for trial in range(400):
+        d, eta, alpha = int(rng.integers(2, 6)), 10 ** rng.uniform(-3, 1), (1.0, 0.01, 7.0)[trial % 3]
         first, noise = rng.normal(0, 3, (2, d))
-        moved = np.abs(_entropic(eta * first) - _entropic(eta * (first + noise))).sum()
-        assert moved <= subject * eta * np.abs(noise).max() * (1 + 1e-9)
+        rate = eta / alpha  # of phi times alpha at eta: the iterates of phi at eta/alpha
+        moved = np.abs(_entropic(rate * first) - _entropic(rate * (first + noise))).sum()
+        assert moved <= subject[1] * rate * np.abs(noise).max() * (1 + 1e-9)
+        clipped = _quadratic(rate * first) - _quadratic(rate * (first + noise))
+        assert np.linalg.norm(clipped) <= subject[1] * rate * np.linalg.norm(noise) * (1 + 1e-9) + 1e-15
         small = np.array([1.0, -1.0]) * 1e-3
         closest = max(closest, np.abs(_entropic(np.zeros(2)) - _entropic(small)).sum() / 1e-3)
-        gradients = rng.uniform(-1, 1, (30, d)) * rng.choice([0.1, 1.0])
-        totals = np.vstack([np.zeros(d), np.cumsum(gradients, axis=0)])
-        losses = sum(float(_entropic(eta * total) @ g) for total, g in zip(totals[:-1], gradients, strict=True))
-        regret = losses - totals[-1].min()
-        assert regret <= math.log(d) / eta + subject * eta * np.sum(np.abs(gradients).max(1) ** 2) * (1 + 1e-9)
-        clipped = np.clip(-eta * np.array([first[0], first[0] + noise[0]]), -1, 1)
-        assert abs(clipped[0] - clipped[1]) <= subject * eta * abs(noise[0]) * (1 + 1e-9) + 1e-15
-    assert closest >= subject * (1 - 1e-3), "the iterates move less than claimed"
-    return "mirror-descent regret and |theta~ - theta| <= eta |b|_* in 400 random cases; the latter is attained"
+        gradients = rng.uniform(-1, 1, (1 if trial % 5 == 0 else 30, d)) * rng.choice([0.1, 1.0])
+        entropic = (_entropic, _entropy, [np.eye(d)[0], *rng.dirichlet(np.full(d, 0.5), 4), np.full(d, 1 / d)])
+        step = np.clip(-rate * gradients.sum(axis=0), -1, 1)  # the worst comparator of a quadratic learner
+        quadratic = (_quadratic, _half_square, [step, *rng.uniform(-1, 1, (4, d)), np.zeros(d), np.ones(d)])
+        for (answer, phi, others), dual in ((entropic, np.inf), (quadratic, 2)):
+            squares = rate * float(np.sum(np.linalg.norm(gradients, dual, axis=1) ** 2))
+            suffered = _loss_of_learner(answer, gradients, rate)
+            for other in others:
+                beyond = suffered - float(gradients.sum(axis=0) @ other) - alpha * phi(other) / eta
+                assert beyond <= subject[0] * squares * (1 + 1e-9) + 1e-9, (dual, trial)
+                most = max(most, beyond / squares if squares > 1e-6 else 0.0)
+    assert closest >= subject[1] * (1 - 1e-3), "the iterates move less than claimed"
+    assert 0.5 - 1e-6 <= most <= 0.5 + 1e-6, f"as the row says: {most}"
+    return "mirror-descent regret and |theta~ - theta| <= eta |b|_* in 400 random cases; half of eta sum |g|^2 is least"
 
 
 @check("thm:dpftrl/euclidean-factor", "text:improved-rates", code=bounds.thm_dpftrl, rejects=[0.5, 0.0, 0.2525, 0.2475])

@@ -135,15 +135,29 @@ def _one_more_node(steps: int, *, release_total: bool) -> int:
     "thm:dpftrl/nodes",
     "thm:sequential/nodes",
     code=bounds.tree_nodes,
-    rejects=[_one_more_node, lambda steps, *, release_total: steps.bit_length() + 1],
+    rejects=[
+        _one_more_node,
+        lambda steps, *, release_total: steps.bit_length() + 1,
+        lambda steps, *, release_total: math.ceil(math.log2(steps + release_total)),
+        lambda steps, *, release_total: min(bounds.tree_nodes(steps, release_total=release_total), 7),
+    ],
 )
 def check_node_count(subject: Callable[..., int] = bounds.tree_nodes) -> str:
-    """Exact number of released tree nodes that hold one gradient, T = 1..64, by listing the nodes."""
+    """Exact number of released tree nodes that hold one gradient, T = 1..64, by listing the nodes. For any T: nodes are
+    dyadic, so a gradient is in one of each length, and the first is in that of every power of two that is a prefix."""
     short = []
+    for power in range(70):
+        assert prefix_nodes(2**power) == [(1, 2**power)]
+        for steps in {max(2**power + by, 1) for by in (-1, 0, 1, 2)}:
+            for total in (False, True):
+                lengths = [k for k in range(80) if 2**k <= (steps if total else steps - 1)]
+                assert subject(steps, release_total=total) == len(lengths), (steps, total)
+    assert bounds.dpftrl_noise(1, 1.0, 1e-6, version="paper") == 0.0 < bounds.dpftrl_noise(1, 1.0, 1e-6), "the row's"
     for steps in range(1, 65):
         for total in (False, True):
             last = steps if total else steps - 1
             nodes = {block for prefix in range(1, last + 1) for block in prefix_nodes(prefix)}
+            assert all((a - 1) % (b - a + 1) == 0 and (b - a + 1).bit_count() == 1 for a, b in nodes), "dyadic"
             most = max((sum(a <= leaf <= b for a, b in nodes) for leaf in range(1, steps + 1)), default=0)
             assert subject(steps, release_total=total) == most, (steps, total, most)
             if total and most > math.ceil(math.log2(steps)):

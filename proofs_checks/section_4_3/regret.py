@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import itertools
 import math
+import random
 from collections.abc import Callable, Sequence
 from fractions import Fraction
+from itertools import pairwise
 from typing import Any
 
 import mpmath
@@ -16,6 +18,7 @@ from flint import arb
 from pq import bounds
 from proofs_checks.engine.registry import check
 from proofs_checks.tools.broken import printed
+from proofs_checks.tools.exact import Points, log_ball, psi
 from proofs_checks.tools.gaussian import exact_delta, printed_multiplier
 from proofs_checks.tools.runs import prefix_nodes
 from proofs_checks.tools.solver import follows
@@ -64,25 +67,68 @@ def check_step_size(subject: Callable[[int, float, float], float] = minimising_f
 
 def mixing_weight(gamma: F, lam: F) -> F:
     """Corrected share of the uniform that turns a lambda-robust prior into a gamma-robust one."""
-    return max(gamma - lam, F(0)) / (1 - lam)
+    return (gamma - lam) / (1 - lam) if lam < gamma else F(0)
+
+
+def mixing_cost(share: F) -> float:
+    """What such a share costs at most."""
+    return -math.log1p(-float(share))
+
+
+def _column(draw: random.Random, trial: int) -> tuple[F, ...]:
+    return tuple(sorted({F(draw.randrange(1, 99), 99) for _ in range(1 + trial % 4)}))
+
+
+def _rise(data: Sequence[F], levels: Sequence[F], lam: F, share: F) -> float:
+    """Of the loss on (0, 1) when a share of the uniform is mixed into lambda-robust priors, one for each quantile, with
+    the rest of their mass on one cell, the optimal one for the first."""
+    flat = {(a + b) / 2: b - a for a, b in pairwise([F(0), *data, F(1)])}
+    losses = []
+    for mixed in (F(0), share):
+        total = F(0)
+        for k, q in enumerate(levels):
+            prior = {o: (lam + mixed * (1 - lam)) * length for o, length in flat.items()}
+            home = math.floor(q * len(data)) if k == 0 else k % len(flat)
+            prior[list(flat)[home]] += (1 - mixed) * (1 - lam)
+            total += 1 / psi(Points(tuple(data)), q, prior, F(1, 10**30))
+        losses.append(float(log_ball(total)))
+    return losses[1] - losses[0]
+
+
+Mixing = tuple[Callable[[F, F], F], Callable[[F], float]]
 
 
 @check(
     "thm:quantile-regret",
     "thm:quantile-regret/comparator",
-    rejects=[lambda gamma, lam: max(gamma - lam, F(0)), lambda gamma, lam: gamma],
+    rejects=[
+        (lambda gamma, lam: max(gamma - lam, F(0)), mixing_cost),
+        (lambda gamma, lam: gamma, mixing_cost),
+        (mixing_weight, float),
+        *((mixing_weight, lambda share, by=by: by * mixing_cost(share)) for by in (0.5, 0.99, 1.01)),
+    ],
 )
-def check_robust_comparator(subject: Callable[[F, F], F] = mixing_weight) -> str:
-    """(1 - x) mu + x uniform is gamma-robust iff (1 - x) lambda + x >= gamma; x = gamma - lambda falls short."""
+def check_robust_comparator(subject: Mixing = (mixing_weight, mixing_cost)) -> str:
+    """(1 - x) mu + x uniform is gamma-robust iff (1 - x) lambda + x >= gamma; x = gamma - lambda falls short. The loss
+    of one or more quantiles rises by at most -log(1 - x), by exact inner products, and by just that where the uniform
+    has hardly any mass on the optimal intervals."""
+    weight, cost_of = subject
+    draw = random.Random(31)
     for gamma in (F(1, 10), F(1, 3), F(1, 2)):
-        for lam in (F(0), F(1, 20), F(1, 10), F(2, 5), F(9, 10)):
-            x = subject(gamma, lam)
+        for lam in (F(0), F(1, 20), F(1, 10), F(2, 5), F(9, 10), F(1)):
+            x = weight(gamma, lam)
             floor = (1 - x) * lam + x
             assert floor >= gamma, f"gamma={gamma}, lambda={lam}: floor {floor}"
             assert x == 0 or floor == gamma, "mixed more than needed"
-            assert -math.log1p(-float(x)) <= 2 * float(x) * math.log(2) * (1 + 1e-12)
+            assert mixing_cost(x) <= 2 * float(x) * math.log(2) * (1 + 1e-12)
+            for trial in range(12):
+                rise = _rise(_column(draw, trial), (F(1, 4), F(1, 2), F(4, 5))[: 1 + trial % 3], lam, x)
+                assert rise <= cost_of(x) + 1e-12, (gamma, lam, trial)
+            least = _rise((F(1, 2), F(1, 2) + F(1, 10**12)), (F(1, 2),), lam, x)
+            assert least <= cost_of(x) + 1e-12, (gamma, lam, "costs more")
+            assert lam == 1 or least >= cost_of(x) - 1e-6, (gamma, lam, "not attained")
     gamma, lam = F(1, 2), F(2, 5)
-    cost, claimed = -math.log1p(-float(mixing_weight(gamma, lam))), 2 * float(gamma - lam) * math.log(2)
+    cost, claimed = mixing_cost(mixing_weight(gamma, lam)), 2 * float(gamma - lam) * math.log(2)
     assert (round(cost, 3), round(claimed, 3)) == (0.182, 0.139), "as the row says"
     short = f"lambda(gamma-lambda) = {lam * (gamma - lam)} at (1/2, 2/5)"
     return f"printed rho misses gamma-robustness by {short}; the right one costs {cost:.3f} > {claimed:.3f}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import random
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from itertools import pairwise
@@ -33,43 +34,84 @@ def check_sample_size(subject: int = 4) -> str:
     return "sample size for Lipschitz classes: m^4, not m^2, from its own regret; the range is log((b-a)/(lambda psi))"
 
 
+def range_of(m: int, share: float) -> tuple[float, float]:
+    """Least and largest loss of m quantiles on lambda-robust priors; share stands for lambda psi/(b - a)."""
+    return math.log(m), math.log(m) + math.log(1 / share)
+
+
+def robust(data: Sequence[F], weight: F, far: int) -> dict[F, F]:
+    """On (0, 1): weight spread evenly, the rest in one cell."""
+    cells = {(a + b) / 2: weight * (b - a) for a, b in pairwise([F(0), *data, F(1)])}
+    chosen = list(cells)[far]
+    return cells | {chosen: cells[chosen] + 1 - weight}
+
+
 @check(
     "cor:quantile-regret/sample-size",
     "cor:quantile-regret/loss-range",
-    rejects=[lambda m: 0.0, lambda m: 0.99 * math.log(m)],
+    rejects=[
+        lambda m, share: (0.0, range_of(m, share)[1]),
+        lambda m, share: (0.0, math.log(1 / share)),
+        *(lambda m, share, by=by: (by * math.log(m), range_of(m, share)[1]) for by in (0.99, 1.01)),
+        *(lambda m, share, by=by: (math.log(m), math.log(m) + by * math.log(1 / share)) for by in (0.99, 1.01)),
+    ],
 )
-def check_loss_range(subject: Callable[[float], float] = lambda m: math.log(m)) -> str:
-    """U^(eps) lies in [log m, log m + log((b-a)/(lambda psi))] on lambda-robust priors: the range has no log m."""
-    for m in (1, 3, 9):
-        largest = math.log(sum(1 / (0.1 * 0.01) for _ in range(m)))
-        least = math.log(sum(1 / 1.0 for _ in range(m)))
-        assert abs(largest - least - math.log(1 / (0.1 * 0.01))) < 1e-12
-        assert abs(least - subject(m)) < 1e-12
-    return "loss range is log((b-a)/(lambda psi)) for every m, after a shift by log m"
+def check_loss_range(subject: Callable[[int, float], tuple[float, float]] = range_of) -> str:
+    """U^(eps) lies in [log m, log m + log((b-a)/(lambda psi))] on lambda-robust priors, both ends reached: the range
+    has no log m. Exact inner products of m quantiles, each with a prior of its own."""
+    draw, data = random.Random(7), [F(1, 100), F(2, 5), HALF, F(4, 5)]
+    for m, weight in itertools.product((1, 2, 3, 9), (F(1, 10**9), F(1, 10), F(1))):
+        least, largest = subject(m, float(weight * with_ends(data)))
+        seen = []
+        for trial in range(12):
+            levels = sorted(F(v, 1000) for v in draw.sample(range(1, 250 if trial < 2 else 1000), m))
+            home = [math.floor(q * 4) for q in levels]
+            cells = [home, [k + 1 for k in home]][trial] if trial < 2 else [draw.randrange(5) for _ in levels]
+            priors = [robust(data, weight, far) for far in cells]
+            inner = [psi(Points(tuple(data)), q, prior, F(1, 10**18)) for q, prior in zip(levels, priors, strict=True)]
+            seen.append(float(log_ball(sum(1 / value for value in inner))))
+        assert least - 1e-8 <= min(seen) and max(seen) <= largest + 1e-8, (m, weight)
+        assert weight > F(1, 10**9) or seen[0] <= least + 1e-6, "all mass but lambda where it should be: log m"
+        assert weight == F(1, 10**9) or seen[1] >= largest - 1e-6, "all of it elsewhere: the largest"
+    return "loss range is log((b-a)/(lambda psi)) for every m, after a shift by log m: exact, and reached"
 
 
-def without_ends(data: Sequence[F]) -> F:
+def without_ends(data: Sequence[F], rank: int = 1) -> F:
     """Least distance of two records."""
     return min(b - a for a, b in pairwise(data))
 
 
-@check("cor:quantile-regret/loss-range", rejects=[without_ends, lambda data: F(101, 100) * with_ends(data)])
-def check_loss_range_least(subject: Callable[[Sequence[F]], F] = with_ends) -> str:
-    """Psi >= lambda psi/(b - a) on lambda-robust priors, if psi counts the distances from the ends."""
-    z, least = F(1, 10**6), 1.0
+def separation_of(data: Sequence[F], rank: int) -> F:
+    """Corrected: the ends count at rank 0 (and n, which no quantile below 1 has), the records alone at the others."""
+    return without_ends(data) if 1 <= rank < len(data) else with_ends(data)
+
+
+@check(
+    "cor:quantile-regret/loss-range",
+    rejects=[
+        without_ends,
+        lambda data, rank: with_ends(data),
+        *(lambda data, rank, by=by: F(by, 100) * separation_of(data, rank) for by in (99, 101)),
+    ],
+)
+def check_loss_range_least(subject: Callable[[Sequence[F], int], F] = separation_of) -> str:
+    """Psi >= lambda psi/(b - a) on lambda-robust priors, if psi counts the distances from the ends, or with the records
+    alone from floor(q n) = 1 on; nothing more at either."""
+    z, least = F(1, 10**6), dict[tuple[F, bool], float]()
     columns = ([F(1, 1000), HALF], [F(1, 4), HALF, F(9, 10)], [F(1, 3), F(999, 1000)], [F(1, 5), F(2, 5), F(4, 5)])
     for data, q, weight in itertools.product(columns, (F(0), F(1, 4), HALF, F(3, 4), F(1)), (F(1, 10), HALF, F(1))):
-        ends = [F(0), *data, F(1)]
-        cells = {(a + b) / 2: weight * (b - a) for a, b in pairwise(ends)}
-        for far in cells:  # the rest of the mass in one cell
-            inner = psi(Points(tuple(data)), q, cells | {far: cells[far] + 1 - weight}, z)
-            assert inner >= weight * subject(data), (data, q, float(inner))
-            least = min(least, float(inner / weight / with_ends(data)))
+        rank = math.floor(q * len(data))
+        for far in range(len(data) + 1):  # the rest of the mass in one cell
+            inner = psi(Points(tuple(data)), q, robust(data, weight, far), z)
+            assert inner >= weight * subject(data, rank), (data, q, float(inner))
+            key = data[0], 1 <= rank < len(data)
+            least[key] = min(least.get(key, math.inf), float(inner / weight / subject(data, rank)))
+    assert len(least) == 8 and all(ratio < 1.001 for ratio in least.values()), "more is true"
     first = {F(1, 2000): HALF * F(1, 1000), F(1, 4): HALF * F(499, 1000), F(3, 4): F(3, 4)}  # half of it on (1/2, 1)
     loss = -float(log_ball(psi(Points((F(1, 1000), HALF)), F(1, 4), first, z)))
     claimed = -math.log(HALF * without_ends([F(1, 1000), HALF]))
     assert (round(loss, 2), round(claimed, 2)) == (7.6, 1.39), "as the row says"
-    return f"Psi >= lambda psi/(b - a) if psi counts the ends; the least ratio seen is {least:.4f}"
+    return f"Psi >= lambda psi/(b - a) if psi counts the ends, or floor(q n) >= 1; ratios to {max(least.values()):.4f}"
 
 
 @check(

@@ -179,8 +179,13 @@ def check_small_epsilon(subject: Callable[..., Any] = bounds.thm_quantile_regret
             noise = bounds.dpftrl_noise(1000, 0.1, delta)
             by_delta.append(subject(1000, 8, 0.25, epsilon=0.1, noise=noise, version=version, **common).regret)
         assert all(1 < later / earlier < 2**0.25 * 1.01 for earlier, later in pairwise(by_delta))
+        shared = []
+        for epsilon in (1.0, 0.1, 1e-2, 1e-4, 1e-6):  # that of the releases and of the learning
+            noise = bounds.dpftrl_noise(1000, epsilon, 1e-6)
+            shared.append(subject(1000, 8, 0.25, epsilon=epsilon, noise=noise, version=version, **common).regret)
+        assert max(shared) < 1.5 * min(shared) and abs(shared[-1] / shared[-2] - 1) < 1e-3, "depends on eps' itself"
     return (
-        "regret falls with eps; at eps = eps' squaring delta' costs at most 2^(1/4), far below the stated log(1/delta')"
+        "regret falls with eps; at eps = eps' it stays bounded as both fall, and squaring delta' costs at most 2^(1/4)"
     )
 
 
@@ -196,11 +201,13 @@ def noise_of(epsilon: float, learning: float, odds: float) -> float:
         lambda epsilon, learning, odds: noise_of(1.0, learning, odds),
         lambda epsilon, learning, odds: noise_of(1 / epsilon, learning, odds),
         lambda epsilon, learning, odds: noise_of(epsilon, learning, odds**2),
+        lambda epsilon, learning, odds: noise_of(epsilon, learning**2, odds),
+        lambda epsilon, learning, odds: noise_of(epsilon, learning**1.01, odds),
     ],
 )
 def check_small_epsilon_in_all(subject: Callable[[float, float, float], float] = noise_of) -> str:
-    """The bounds of all four classes fall with epsilon; where it is a multiple of epsilon', squaring delta' costs each
-    of them at most 2^(1/4)."""
+    """The bounds of all four classes fall with epsilon; where it is a multiple of epsilon' they do not depend on
+    epsilon' as both fall, and squaring delta' costs each of them at most 2^(1/4)."""
     known: dict[str, Any] = {"quantiles": 3, "cells": 8, "mixture": 0.25, "lipschitz": 1.0}
     for case in CLAIMED:
 
@@ -212,6 +219,10 @@ def check_small_epsilon_in_all(subject: Callable[[float, float, float], float] =
         for times, learning, odds in itertools.product((0.1, 1.0, 100.0), (1e-4, 0.01), (5.0, 80.0)):
             cost = rate(times * learning, learning, 2 * odds) / rate(times * learning, learning, odds)
             assert 1 < cost <= 2**0.25 * (1 + 1e-9), (case, cost)
+        for times, odds in itertools.product((0.1, 1.0, 100.0), (5.0, 80.0)):
+            alike = [rate(times * learning, learning, odds) for learning in (5e-3, 1e-4, 1e-6)]
+            assert max(alike) <= min(alike) * (1 + 1e-9), (case, "depends on eps' itself")
+            assert rate(times, 1.0, odds) <= alike[0] * (1 + 1e-9), (case, "and not more for large ones")
     return "all four classes: regret falls with eps; at eps = O(eps') squaring delta' costs at most 2^(1/4) of it"
 
 

@@ -42,27 +42,47 @@ def _open_derivative(theta: Any, phi: Any, a: Any, b: Any) -> tuple[Any, Any]:
     return slope, slope_phi + (b - a) / 2
 
 
-@check("eq:closed-form/derivatives", rejects=[_no_reflection, _open_derivative])
+def _wrong_at_an_end(theta: Any, phi: Any, a: Any, b: Any) -> tuple[Any, Any]:
+    slope, slope_phi = derivatives(theta, phi, a, b)
+    return slope, slope_phi * (0 if theta == b * phi else 1)
+
+
+@check(
+    "eq:closed-form/derivatives",
+    rejects=[
+        _no_reflection,
+        _open_derivative,
+        _wrong_at_an_end,
+        *(lambda *p, by=by: (by * derivatives(*p)[0], derivatives(*p)[1]) for by in (0.99, 1.01)),
+        *(lambda *p, by=by: (derivatives(*p)[0], by * derivatives(*p)[1]) for by in (0.99, 1.01)),
+    ],
+)
 def check_derivatives(subject: Callable[..., tuple[Any, Any]] = derivatives) -> str:
-    """The printed derivatives are the derivatives of the closed form: symbolic, and numeric at the points."""
+    """The printed derivatives are the derivatives of the closed form: symbolic inside and on both sides, and numeric at
+    the points. At the ends of the interval the derivatives from both sides are those printed for the inside."""
     theta, phi, h, c = sympy.symbols("theta phi h c", real=True)
     z, base = theta - c * phi, sympy.exp(h * phi) - sympy.cosh(theta - c * phi)
     loss = h * phi - sympy.log(base)
     printed = h - (2 * h * sympy.exp(h * phi) - 2 * c * sympy.sinh(-z)) / (2 * base)
     assert sympy.simplify(sympy.diff(loss, phi) - printed) == 0
     assert sympy.simplify(sympy.diff(loss, theta) + sympy.sinh(-z) / base) == 0
+    for side in (-1, 1):  # of theta - c phi; the modulus is printed, sign(c phi - theta) is -side
+        outside = side * z - sympy.log(sympy.sinh(h * phi))
+        assert sympy.diff(outside, theta) == side
+        assert sympy.simplify((sympy.diff(outside, phi) + side * c + h * sympy.coth(h * phi)).rewrite(sympy.exp)) == 0
     with mpmath.workdps(40):
         for point in laplace_points():
             t, f, low, high = map(mpf_of, point)
-            if t in (low * f, high * f):
-                continue
             found = subject(t, f, low, high)
-            wanted = (
-                mpmath.diff(lambda x, f=f, low=low, high=high: closed_form(x, f, low, high), t),
-                mpmath.diff(lambda x, t=t, low=low, high=high: closed_form(t, x, low, high), f),
-            )
-            assert all(abs(x - y) < 1e-12 for x, y in zip(found, wanted, strict=True)), (point, found, wanted)
-    return "derivatives of the closed form: sympy inside, numeric in all regimes"
+            for way in (-1, 1) if t in (low * f, high * f) else (0,):  # from either side of an end
+                wanted = (
+                    mpmath.diff(lambda x, f=f, low=low, high=high: closed_form(x, f, low, high), t, direction=way),
+                    mpmath.diff(lambda x, t=t, low=low, high=high: closed_form(t, x, low, high), f, direction=way),
+                )
+                assert all(abs(x - y) < 1e-12 for x, y in zip(found, wanted, strict=True)), (point, found, wanted)
+    return (
+        "derivatives of the closed form: sympy inside and outside, numeric in all regimes and from both sides at ends"
+    )
 
 
 @check("eq:closed-form/theta-derivative", rejects=[0.99, 1.01, 1.5])
@@ -207,6 +227,14 @@ def loss_bound(data_bound: float, scale_min: float, scale_max: float, separation
         (lambda b, low, high, psi: b / low + math.log(2 * high / psi), eq_laplace_bound),
         (lambda b, low, high, psi: 2 * b / low + math.log(high / (2 * psi)) - 1, eq_laplace_bound),
         *((scaled(loss_bound, by), eq_laplace_bound) for by in (0.99, 1.01)),
+        *(
+            (lambda b, low, high, psi, by=by: loss_bound(by * b, low, high, psi), eq_laplace_bound)
+            for by in (0.99, 1.01)
+        ),
+        *(
+            (lambda b, low, high, psi, by=by: loss_bound(b, low, high, by * psi), eq_laplace_bound)
+            for by in (0.99, 1.01)
+        ),
         *((loss_bound, scaled(eq_laplace_bound, by)) for by in (0.99, 1.01)),
         (loss_bound, lambda *known, box=False: eq_laplace_bound(*known)),
     ],
@@ -234,9 +262,9 @@ def check_loss_bound(
             assert abs(reached - exact) < 1e-6 * (1 + exact), (float(reached), exact)
             assert reached <= printed * (1 + 1e-12), (bound, low_scale, high_scale, separation, box)
     for bound, scale in ((1.0, 0.1), (3.0, 50.0)):  # one scale, hardly any separation
-        assert subject[0](bound, scale, scale, 1e-9) <= subject[1](bound, scale, scale, 1e-9) * (1 + 1e-6), (
-            "not attained"
-        )
+        reached = subject[1](bound, scale, scale, 1e-9)
+        assert reached <= subject[0](bound, scale, scale, 1e-9) * (1 + 1e-9), "exceeded"
+        assert subject[0](bound, scale, scale, 1e-9) <= reached * (1 + 1e-6), "not attained"
     theta, phi, h, c = sympy.symbols("theta phi h c", positive=True)
     outside = phi * (theta - c) - sympy.log(sympy.sinh(h * phi))  # location fixed: convex in phi
     second = sympy.diff(outside, phi, 2) - h**2 / sympy.sinh(h * phi) ** 2

@@ -27,13 +27,14 @@ def loss_limit(m: int, reach: float, scale: float, psi: float) -> float:
     "thm:pubpri/loss-bound",
     rejects=[
         lambda m, reach, scale, psi: loss_limit(1, reach, scale, psi),
-        lambda m, reach, scale, psi: loss_limit(m, reach / 4, scale, psi),
+        *(lambda m, reach, scale, psi, by=by: loss_limit(m, by * reach, scale, psi) for by in (0.25, 0.99, 1.01)),
+        *(lambda m, reach, scale, psi, by=by: loss_limit(m, reach, by * scale, psi) for by in (0.99, 1.01)),
+        lambda m, reach, scale, psi: loss_limit(1, reach, scale, psi) + math.log(m) / 2,
     ],
 )
 def check_many_losses(subject: Callable[..., float] = loss_limit) -> str:
     """U of m quantiles <= max_i U_i + log m <= 2B/sigma_min + log(2 m sigma_max/psi_z)."""
     rng = np.random.default_rng(89)
-    near = 0.0
     for _ in range(300):
         m, b = int(rng.integers(1, 10)), 10 ** rng.uniform(-2, 2)
         low = b * 10 ** rng.uniform(-1.5, 0)
@@ -47,12 +48,13 @@ def check_many_losses(subject: Callable[..., float] = loss_limit) -> str:
         total = float(np.logaddexp.reduce(losses))
         assert total <= max(losses) + math.log(m) + 1e-9
         assert total <= subject(m, 2 * b / low, high, psi), (m, b, low)
-    for m in (1, 9):  # equal wide priors on equal intervals: log(2 m sigma/psi) to first order
-        loss = stable_float(0.0, 1e-6, -0.5, 0.5) + math.log(m)
-        assert loss <= subject(m, 2e-6, 1e6, 1.0)
-        near = max(near, loss - loss_limit(m, 0.0, 1e6, 1.0))
-    assert near > -1e-3
-    return "U of m quantiles <= 2B/sigma_min + log(2 m sigma_max/psi): 300 cases, and close for wide priors"
+    for m, b, scale in itertools.product((1, 9), (1e-6, 1.0, 30.0), (1.0, 4.0)):  # ranks of one narrow interval at B,
+        psi = 1e-6 * min(b, scale)  # priors of one scale at -B
+        loss = stable_float(-b / scale, 1 / scale, b - psi, b) + math.log(m)
+        assert loss <= subject(m, 2 * b / scale, scale, psi) <= loss + 1e-5, (m, b, scale)
+    return (
+        "U of m quantiles <= 2B/sigma_min + log(2 m sigma_max/psi): 300 cases, attained by narrow intervals at an end"
+    )
 
 
 def _times(percent: int) -> Callable[..., Fraction]:
@@ -175,6 +177,12 @@ def width_limit(reach: float, scale: float, width: float) -> float:
     rejects=[
         lambda reach, scale, width: reach + math.log(2 * scale / width),
         lambda reach, scale, width: reach + math.log(2),
+        *(lambda reach, scale, width, by=by: width_limit(by * reach, scale, width) for by in (0.99, 1.01)),
+        *(lambda reach, scale, width, by=by: width_limit(reach, by * scale, width) for by in (0.99, 1.01)),
+        *(
+            lambda reach, scale, width, by=by: reach + max(by * math.log(2), math.log(2 * scale / width))
+            for by in (0.99, 1.01)
+        ),
     ],
 )
 def check_end_ranks(subject: Callable[[float, float, float], float] = width_limit) -> str:
@@ -182,8 +190,9 @@ def check_end_ranks(subject: Callable[[float, float, float], float] = width_limi
     for bound, scale in itertools.product((1.0, 3.0), (0.1, 1.0, 10.0)):
         tail = float(2 * bound / scale + math.log(2))  # data (-B, B), rank 0, location B: mass exp(-2B/sigma)/2
         assert tail <= subject(2 * bound / scale, scale, 2 * bound) + 1e-12, (bound, scale)
+        assert scale > bound or subject(2 * bound / scale, scale, 2 * bound) <= tail + 1e-12, "more than the tail's"
         inside = 2 * bound / scale - math.log((math.exp(1e-6) - 1) / 2 * math.exp(-1e-6))  # one of length 1e-6 scales
-        assert inside <= subject(2 * bound / scale, scale, 1e-6 * scale) + 1e-5, (bound, scale)
+        assert abs(inside - subject(2 * bound / scale, scale, 1e-6 * scale)) <= 1e-5, (bound, scale)
     return "U at rank 0 is 2B/sigma + log 2: more than 2B/sigma_min + log(2 sigma_max/psi) when psi > sigma_max"
 
 

@@ -109,6 +109,9 @@ def noise_term(p: int, log_term: float) -> float:
         lambda p, log_term: math.sqrt(p) + math.sqrt(2 * log_term),
         lambda p, log_term: 2 * math.sqrt(p),
         *(lambda p, log_term, by=by: by * noise_term(p, log_term) for by in (0.99, 1.01)),
+        *(lambda p, log_term, by=by: noise_term(p, by**2 * log_term) for by in (0.99, 1.01)),
+        lambda p, log_term: 2 * (math.sqrt(p) + math.sqrt(2) * log_term),
+        lambda p, log_term: 2 * (math.sqrt(p) + math.sqrt(2 * p * log_term)),
     ],
 )
 def check_noise_term(subject: Callable[[int, float], float] = noise_term) -> str:
@@ -121,6 +124,17 @@ def check_noise_term(subject: Callable[[int, float], float] = noise_term) -> str
     for by, held in ((1.0, True), (0.998, False)):  # in many dimensions hardly any shorter one does
         tail = special.gammaincc(5e5, (by * subject(10**6, 0.1) / 2) ** 2 / 2)
         assert (tail <= math.exp(-0.1)) == held, "longer than is needed"
+        far = 10**6 if held else 10**8  # and for small probabilities hardly any shorter one in few dimensions
+        for p in (1, 9):
+            with mpmath.workdps(30):
+                radius = by * mpmath.mpf(subject(p, float(far))) / 2
+                tail = mpmath.gammainc(mpmath.mpf(p) / 2, radius**2 / 2, mpmath.inf, regularized=True)
+                assert (mpmath.log(tail) <= -far) == held, (p, "the deviation")
+    for p, steps in ((4, 2), (9, 1000)):  # thm:dpftrl at L = 1: regret^2/(4 T) is 1 + noise, times the root of nodes
+        known = {"regularizer_range": 1.0, "lipschitz": 1.0, "sensitivity": 2.0, "gaussian_width": math.sqrt(p)}
+        regret = bounds.thm_dpftrl(steps, noise=3.0, beta=0.05, **known)  # type: ignore[arg-type]
+        noise = (regret**2 / (4 * steps) - 1) / (3 * math.sqrt(steps.bit_length() - 1))
+        assert math.isclose(noise, subject(p, math.log(steps / 0.05)), rel_tol=1e-9), (p, steps)
     assert round(subject(1, 1.0), 2) == 4.83, "as the row says, where sqrt(md log(T/b)) is 1"
     for steps, epsilon, delta in ((2, 0.3, 1e-6), (1024, 1.0, 1e-3)):  # what it is multiplied by: one node's noise
         node = bounds.dpftrl_noise(steps, epsilon / 2, delta / 2, version="paper") / math.sqrt(math.log2(steps))
