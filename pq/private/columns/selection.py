@@ -31,6 +31,7 @@ LITTLE = 1 << 15  # records that may be collected, whatever share of all they ar
 BUCKETS, SAMPLE = 1 << 13, 1 << 11
 TRIMMED = 16  # numbers of the sample at either end that lie in the outermost buckets
 COLLECTED = 1.0 / 8.0  # share of the records that is collected at most
+SLACK = 1.25  # times as much as that by which a sample, which is off at times, is to tell that something is little
 MORE = 8.0  # times as many ranks, where those looked up do not do and nobody can tell which would
 MOST_LOOKS = 8  # at a column before it is sorted
 MOST_SAMPLED, SAMPLED = 1 << 15, 1.0 / 128.0  # numbers, and share of the records, of the sample for one pass
@@ -227,7 +228,7 @@ class _Counted:
             return True
         own = self._of_sample
         other = np.isin(own, wanted) & (self.sample != self._commonest[own])
-        return float(np.count_nonzero(other)) * len(self.records) <= 2.0 * most * len(self.sample)
+        return float(np.count_nonzero(other)) * len(self.records) <= SLACK * most * len(self.sample)
 
     def up_to(self, ends: Array) -> Ints:
         """Records at or below each of some distinct numbers in increasing order."""
