@@ -168,11 +168,14 @@ def test_values_that_cannot_be_printed_were_paid_for_and_the_exit_code_says_so(
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="devices that are full")
-@pytest.mark.parametrize("asked", [["show", "staff.ledger"], ["event", "staff.ledger"]])
-def test_an_answer_that_cannot_be_printed_ends_in_a_sentence(asked: list[str]) -> None:
-    program = [sys.executable, "-m", "pq.cli", "ledger", *asked]
+@pytest.mark.parametrize(
+    "asked", [["ledger", "show", "staff.ledger"], ["ledger", "event", "staff.ledger"], ["claims"], ["run", "--list"]]
+)
+def test_an_answer_that_cannot_be_printed_ends_in_a_sentence(asked: list[str], folder: Path) -> None:
+    program, root = [sys.executable, "-m", "pq.cli", *asked], Path(pq.__file__).parents[1]
+    at = folder if asked[0] == "ledger" else root  # where the course is
     with Path("/dev/full").open("wb") as full:
-        done = subprocess.run(program, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+        done = subprocess.run(program, stdout=full, stderr=subprocess.PIPE, text=True, check=False, cwd=at)
     assert done.returncode == 1 and done.stderr == "Error: the answer cannot be printed: No space left on device\n"
 
 
