@@ -9,6 +9,7 @@ import shlex
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
@@ -187,3 +188,15 @@ def test_a_page_that_cannot_be_written_takes_no_values_away(folder: Path, monkey
     answer = command(*spending("1", "--report", "page.html", "--quiet"))
     assert answer.exit_code == 3 and len(answer.stdout.split()) == 2
     assert "page.html cannot be written: No space left on device" in answer.output
+
+
+def test_a_page_that_fails_in_the_making_does_not_look_like_values_that_were_not_released(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: Any, **__: Any) -> str:
+        raise OverflowError("int too large to convert to float")
+
+    monkeypatch.setattr("pq.private.result.release_page", broken)
+    answer = command(*spending("1", "--report", "page.html", "--quiet"))
+    assert answer.exit_code == 3 and "the release was made, but its page cannot be made" in answer.output
+    assert len(pq.Ledger.open("staff.ledger").entries) == 1

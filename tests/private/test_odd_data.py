@@ -8,6 +8,7 @@ import subprocess
 import sys
 import warnings
 from collections.abc import Callable
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -422,6 +423,10 @@ def test_a_value_a_rounding_off_the_grid_means_its_multiple() -> None:
     [
         ("epsilon", 10**400),
         ("grid", 1e-320),
+        ("size_guess", 10**400),
+        ("size_guess", Fraction(10**400, 3)),
+        ("public_total", 10**4000),
+        ("max_contributions", 10**4000),
         ("rng", -1),
         ("rng", 1.5),
         ("rng", object()),
