@@ -61,6 +61,7 @@ def release_sequence(
         it with the data sets after those that are done (datasets and features are given in full), and only the new
         releases are returned. All other arguments must be those of the run that saved it. See `Session.resume`. A run
         that breaks off within a data set leaves none that could go on, since it may have released that one already.
+        Of two runs at one checkpoint one goes on, and the other raises `ValueError` at its next data set.
     progress: show a bar on stderr. rng: see `Session`.
 
     Returns a list of T `Release`s that has a `guarantee`. Raises `TypeError` or `ValueError` naming the argument, and
