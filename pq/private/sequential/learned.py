@@ -268,8 +268,7 @@ class DPLearned(LinearPredictor, PrivatePredictor):
         self.deltas = self.delta * float(share), self.delta * float(1 - share)
         self.clip, self.steps, self.mechanism, self._on_nan = tuple(clip), steps, mechanism, on_nan
         streams = [None, None] if rng is None else np.random.default_rng(rng).spawn(2)
-        self._taken = 0
-        self._normals = tuple(map(Normals, streams))
+        self._taken, self._normals = 0, tuple(map(Normals, streams))
         starts = np.zeros((*self.shape, self.dimension + 1)), np.ones(self.shape)
         boxes: tuple[tuple[Any, Any], ...] = (-float(reach), float(reach)), self.phi_range
         self._runs = tuple(
