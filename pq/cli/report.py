@@ -64,6 +64,8 @@ class ReportFile:
             released.report(self.path, **self.texts, **{name: text for name, text in texts.items() if text})
         except OSError as error:
             raise UnshownError(f"the release was made, but {self.path} cannot be written: {error.strerror}") from None
+        except Exception as error:  # whatever it is, the values are out and paid for
+            raise UnshownError(f"the release was made, but its page cannot be made: {error}") from None
 
 
 def _is_one(path: Path, other: Path) -> bool:

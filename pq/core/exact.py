@@ -16,6 +16,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 LARGEST_BUDGET = Fraction(10**300)
+LARGEST_WHOLE = 10**3000  # Python writes no whole number of more than 4300 digits
 MOST_DIGITS = 10_000  # of a decimal: 1e999999999 is quickly written and fills the memory
 
 Number: TypeAlias = "float | int | Fraction | Decimal"
@@ -116,6 +117,8 @@ def whole_number(value: Any, name: str, least: int = 0) -> int:
         raise TypeError(f"{name} must be an integer, got {type(value).__name__}")
     if value < least:
         raise ValueError(f"{name} must be at least {least}, got {value}")
+    if value > LARGEST_WHOLE:
+        raise ValueError(f"{name} must have at most {len(str(LARGEST_WHOLE)) - 1} digits")
     return int(value)
 
 

@@ -160,9 +160,13 @@ def size_number(value: Any) -> float:
     """A rough number of records, positive; raises naming size_guess."""
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, Real):
         raise TypeError(f"size_guess must be a number, got {type(value).__name__}")
-    if not 0 < float(value) < math.inf:
-        raise ValueError(f"size_guess must be positive and finite, got {value}")
-    return float(value)
+    try:
+        size = float(value)
+    except OverflowError:  # a whole number or a fraction beyond the floats
+        size = math.inf
+    if not 0 < size < math.inf:
+        raise ValueError(f"size_guess must be positive and finite, got {size:g}")
+    return size
 
 
 def _flag(value: Any, name: str) -> bool:

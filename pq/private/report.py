@@ -213,4 +213,6 @@ def _said(release: Reported) -> list[str]:
 def _fact(value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
-    return f"{value:,.10g}" if isinstance(value, (int, float)) else str(value)
+    if isinstance(value, int):  # perhaps one that is no float
+        return f"{value:,}"
+    return f"{value:,.10g}" if isinstance(value, float) else str(value)

@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from pq.cli import project_folder, refuse
+from pq.cli import project_folder, refuse, say
 
 VERDICTS = ("holds", "holds corrected", "false as stated", "not decided", "definition")
 GRADES = ("proved", "high precision", "property tested", "statistical", "none")
@@ -62,17 +62,17 @@ def claims(label: str | None, verdict: str | None, grade: str | None, search: st
     if label is not None:
         if label not in table:
             raise refuse(f"no statement has the label {label!r}; `pq claims` lists them")
-        click.echo(_in_full(label, table[label] | evidence(label)))
+        say(_in_full(label, table[label] | evidence(label)))
         return
     chosen = {name: claim for name, claim in table.items() if _matches(name, claim, verdict, grade, search)}
     if not chosen:
         raise click.ClickException("no statement matches")
-    click.echo(_as_table(chosen))
-    click.echo(f"\n{len(chosen)} of {len(table)} statements")
+    say(_as_table(chosen))
+    say(f"\n{len(chosen)} of {len(table)} statements")
     for key, order in (("verdict", VERDICTS), ("grade", GRADES)):
         counts = Counter(str(claim.get(key, "none")) for claim in chosen.values())
         known = [f"{counts[name]} {name}" for name in (*order, *sorted(set(counts) - set(order))) if counts[name]]
-        click.echo(f"by {key}: " + ", ".join(known))
+        say(f"by {key}: " + ", ".join(known))
 
 
 def _matches(label: str, claim: Claim, verdict: str | None, grade: str | None, search: str | None) -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from pq.cli import fresh_folder, refuse
+from pq.cli import fresh_folder, refuse, say
 
 RUNS = Path("runs")
 PREFIX = "reproduce"
@@ -64,7 +64,9 @@ def reproduce(
         report = run(folder, figures, profile=profile, seed=seed, workers=workers or os.cpu_count(), progress=True)
     except RunError as error:
         raise refuse(error) from None
-    click.echo(f"report: {report}")
+    except OSError as error:  # no place to write, or none left
+        raise click.ClickException(f"the run in {folder} broke off: {error}") from None
+    say(f"report: {report}")
 
 
 def _folder(out: Path | None, resume: bool) -> Path:

@@ -11,7 +11,7 @@ from typing import Any
 import click
 import nbformat
 
-from pq.cli import fresh_folder, project_folder, refuse
+from pq.cli import fresh_folder, project_folder, refuse, say
 from pqlab.pages.course import FILE, lessons
 from pqlab.pages.notebook import (
     KERNEL,
@@ -56,7 +56,7 @@ def run(
     """
     if listed:
         for line in overview(pages()):
-            click.echo(line)
+            say(line)
         return
     if notebook is None:
         raise refuse("NOTEBOOK is missing; `pq run --list` lists the project's pages")
@@ -80,10 +80,10 @@ def run(
     except OSError as error:
         raise click.ClickException(f"{folder} cannot be written: {error.strerror}") from None
     for text in results(done):
-        click.echo(text)
+        say(text)
     for figure in figures:
-        click.echo(f"figure:   {figure}")
-    click.echo(f"notebook: {target}")
+        say(f"figure:   {figure}")
+    say(f"notebook: {target}")
     missing = missing_outputs(done)
     if missing:
         raise click.ClickException("; ".join(missing))

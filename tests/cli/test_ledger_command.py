@@ -9,6 +9,7 @@ import shlex
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
@@ -168,11 +169,14 @@ def test_values_that_cannot_be_printed_were_paid_for_and_the_exit_code_says_so(
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="devices that are full")
-@pytest.mark.parametrize("asked", [["show", "staff.ledger"], ["event", "staff.ledger"]])
-def test_an_answer_that_cannot_be_printed_ends_in_a_sentence(asked: list[str]) -> None:
-    program = [sys.executable, "-m", "pq.cli", "ledger", *asked]
+@pytest.mark.parametrize(
+    "asked", [["ledger", "show", "staff.ledger"], ["ledger", "event", "staff.ledger"], ["claims"], ["run", "--list"]]
+)
+def test_an_answer_that_cannot_be_printed_ends_in_a_sentence(asked: list[str], folder: Path) -> None:
+    program, root = [sys.executable, "-m", "pq.cli", *asked], Path(pq.__file__).parents[1]
+    at = folder if asked[0] == "ledger" else root  # where the course is
     with Path("/dev/full").open("wb") as full:
-        done = subprocess.run(program, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+        done = subprocess.run(program, stdout=full, stderr=subprocess.PIPE, text=True, check=False, cwd=at)
     assert done.returncode == 1 and done.stderr == "Error: the answer cannot be printed: No space left on device\n"
 
 
@@ -184,3 +188,15 @@ def test_a_page_that_cannot_be_written_takes_no_values_away(folder: Path, monkey
     answer = command(*spending("1", "--report", "page.html", "--quiet"))
     assert answer.exit_code == 3 and len(answer.stdout.split()) == 2
     assert "page.html cannot be written: No space left on device" in answer.output
+
+
+def test_a_page_that_fails_in_the_making_does_not_look_like_values_that_were_not_released(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: Any, **__: Any) -> str:
+        raise OverflowError("int too large to convert to float")
+
+    monkeypatch.setattr("pq.private.result.release_page", broken)
+    answer = command(*spending("1", "--report", "page.html", "--quiet"))
+    assert answer.exit_code == 3 and "the release was made, but its page cannot be made" in answer.output
+    assert len(pq.Ledger.open("staff.ledger").entries) == 1

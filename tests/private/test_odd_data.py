@@ -8,6 +8,7 @@ import subprocess
 import sys
 import warnings
 from collections.abc import Callable
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -422,6 +423,10 @@ def test_a_value_a_rounding_off_the_grid_means_its_multiple() -> None:
     [
         ("epsilon", 10**400),
         ("grid", 1e-320),
+        ("size_guess", 10**400),
+        ("size_guess", Fraction(10**400, 3)),
+        ("public_total", 10**4000),
+        ("max_contributions", 10**4000),
         ("rng", -1),
         ("rng", 1.5),
         ("rng", object()),
@@ -558,3 +563,44 @@ def test_simulated_releases_are_as_silent_as_single_ones() -> None:
         for x in odd:
             drawn = pq.simulate(x, [0.5], trials=2, epsilon=1, priors=pq.Uniform(0, 100))
             assert drawn.shape == (2, 1) and np.all(np.isfinite(drawn))
+
+
+class Quantity(np.ndarray):
+    """Numbers with a unit, as other libraries have them: what has none is compared with nothing, nor clipped."""
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
+        if not all(isinstance(value, Quantity) for value in inputs):
+            raise ValueError(f"units of {self.tolist()} differ")
+        return getattr(ufunc, method)(*(value.view(np.ndarray) for value in inputs), **options)
+
+    def __array_function__(self, function: Any, types: Any, arguments: Any, options: Any) -> Any:
+        if function is np.clip:
+            raise ValueError(f"units of {self.tolist()} differ")
+        return super().__array_function__(function, types, arguments, options)
+
+
+@pytest.mark.parametrize("on_nan", ["drop", "lowest"])
+@pytest.mark.parametrize("scale", [1.0, 1e30])
+@pytest.mark.parametrize("size", [3, 200_000])
+def test_what_a_class_of_arrays_makes_of_comparisons_is_not_asked(size: int, scale: float, on_nan: Any) -> None:
+    plain = np.random.default_rng(0).normal(size=size) * scale
+    plain[1:3] = np.nan, np.inf
+    options: dict[str, Any] = {"epsilon": 1, "priors": pq.Cauchy(0, 1), "on_nan": on_nan, "rng": 1}
+    for x in (plain, plain.astype(np.float32), np.sort(plain)):
+        expected = pq.release(x, [0.5], **options)
+        assert pq.release(x.view(Quantity), [0.5], **options).values == expected.values
+        assert pq.count(x.view(Quantity)).missing == 1
+
+
+class Flat:
+    """A column by what it says of itself, and a single number when it is asked for its records."""
+
+    dtype, shape = np.dtype(np.float64), (3,)
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+        return np.array(3.0)
+
+
+def test_a_container_that_is_no_column_when_it_is_read_gets_the_fixed_sentence() -> None:
+    with pytest.raises(RuntimeError, match="its own message is kept back"):
+        pq.release(Flat(), [0.5], epsilon=1, priors=pq.Cauchy(0, 1))

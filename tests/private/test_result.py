@@ -26,6 +26,7 @@ from pq.core.noise import DiscreteLaplace
 from pq.core.request import Request
 from pq.private import intervals
 from pq.private.intervals import column_quantiles, grid_intervals
+from pq.private.report import release_page
 
 QUANTILES = [0.1, 0.25, 0.5, 0.75, 0.9]
 CELLS: dict[str, Any] = {"priors": pq.Uniform(-10, 10), "mechanism": "cells", "size_guess": 1000}
@@ -413,3 +414,4 @@ def test_what_a_release_says_does_not_depend_on_floats_for_its_public_facts(fact
         assert all(made.remarks) and str(made)
         if "public_total" in facts:
             assert not np.isnan(made.interval(0.5)).any()
+            assert f"{facts['public_total']:,}" in release_page(made)

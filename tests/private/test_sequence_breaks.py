@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from pq.private.sequential import loop
+from pq.private.sequential import loop, state
 from pq.sequential import PubPrev, release_sequence
 
 DAYS = np.random.default_rng(0).normal(size=(5, 200))
@@ -25,11 +28,11 @@ def test_a_day_whose_state_cannot_be_stored_is_not_released_again(
 ) -> None:
     path, stores, store = tmp_path / "state", [0], loop._store
 
-    def full(session: Any, to: Path) -> None:
+    def full(session: Any, to: Path) -> Any:
         stores[0] += 1
         if stores[0] == day:
             raise OSError("no space left")
-        store(session, to)
+        return store(session, to)
 
     monkeypatch.setattr(loop, "_store", full)
     with pytest.raises(OSError, match="no space") as failure:
@@ -65,3 +68,70 @@ def test_a_sequence_that_breaks_between_days_goes_on(tmp_path: Path) -> None:
         release_sequence(broken(), np.zeros((5, 0)), PubPrev([0.5], loc=0, scale=1), [0.5], **options)
     assert len(failure.value.releases) == 3  # type: ignore[attr-defined]
     assert len(run(tmp_path / "state")) == 2
+
+
+def test_a_run_goes_on_from_no_state_that_another_has_taken_up(tmp_path: Path) -> None:
+    path, others = tmp_path / "state", []
+
+    def slow() -> Any:
+        yield DAYS[0]
+        others.append(run(path))  # while the first run waits for its second data set
+        yield from DAYS[1:]
+
+    with pytest.raises(ValueError, match="taken up by another run") as failure:
+        release_sequence(slow(), np.zeros((5, 0)), PubPrev([0.5], loc=0, scale=1), [0.5], epsilon=1, checkpoint=path)
+    assert (len(failure.value.releases), len(others[0])) == (1, 4)  # type: ignore[attr-defined]
+    assert len(run(path)) == 0  # the state of the other run is where it was
+
+
+def test_a_run_waits_for_no_data_set_while_another_goes_on(tmp_path: Path) -> None:
+    path = tmp_path / "state"
+    known, predictor = np.zeros((5, 0)), PubPrev([0.5], loc=0, scale=1)
+    options: dict[str, Any] = {"epsilon": 1, "checkpoint": path}
+    with ThreadPoolExecutor() as pool:
+        waits, goes = threading.Event(), threading.Event()
+
+        def slow() -> Any:
+            yield DAYS[0]
+            waits.set()
+            assert goes.wait(60)
+            yield from DAYS[1:]
+
+        first = pool.submit(
+            release_sequence, slow(), np.zeros((5, 0)), PubPrev([0.5], loc=0, scale=1), [0.5], **options
+        )
+        assert waits.wait(60)
+
+        def noted() -> Any:
+            yield from DAYS[:2]
+            os.replace(path, state.used(path))  # as within the third data set
+            goes.set()
+            with pytest.raises(ValueError, match="taken up by another run"):
+                first.result(60)
+            os.replace(state.used(path), path)
+            yield from DAYS[2:]
+
+        other = release_sequence(noted(), known, predictor, [0.5], **options)
+    assert len(other) == 4
+
+
+def test_of_two_that_begin_at_one_checkpoint_one_goes_on(tmp_path: Path) -> None:
+    path, others = tmp_path / "state", []
+
+    def slow() -> Any:
+        others.append(run(path))  # after this run has found no state
+        yield from DAYS
+
+    with pytest.raises(ValueError, match="taken up by another run") as failure:
+        release_sequence(slow(), np.zeros((5, 0)), PubPrev([0.5], loc=0, scale=1), [0.5], epsilon=1, checkpoint=path)
+    assert (len(failure.value.releases), len(others[0])) == (0, 5)  # type: ignore[attr-defined]
+
+
+def test_a_process_that_ends_while_it_takes_a_state_up_is_not_begun_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "state"
+    release_sequence(DAYS[:2], np.zeros((2, 0)), PubPrev([0.5], loc=0, scale=1), [0.5], epsilon=1, checkpoint=path)
+    path.rename(f"{path}.0123456789abcdef.claimed")  # where kill -9 leaves it
+    with pytest.raises(ValueError, match="taken up by a run that ended before"):
+        run(path)

@@ -702,3 +702,17 @@ def test_learning_under_strict_floating_point_errors() -> None:
             session.step([1.0], x)
     with pytest.raises(ValueError, match=r"^quantiles must differ"):
         DPLearned([0.5, 0.5], loc=0.0, scale=1.0, resolution=0.1, dimension=1, steps=6, epsilon=0.5, delta=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        *(("clip", bounds) for bounds in [(5e-324, 1.0), (1.0, 1e-320), (math.nan, 1.0), (math.inf, 1.0), (True, 1.0)]),
+        *(("delta", delta) for delta in [0, 1, 2, True, math.nan, "1e-6"]),
+    ],
+)
+def test_bounds_that_floats_do_not_keep_are_refused(name: str, value: Any) -> None:
+    """A gradient of three coordinates is shortened to 5e-324 in each, which is 1.7 times as long as 5e-324."""
+    options: dict[str, Any] = {"loc": 0.0, "scale": 1.0, "resolution": 0.1, "dimension": 1} | PRIVATE
+    with pytest.raises((ValueError, TypeError), match=name):
+        DPLearned([0.5], **(options | {name: value}))

@@ -60,6 +60,10 @@ class Prior(ABC):
     anything that turns into float64, return a `float` for scalar arguments, never warn, and never answer NaN. A class
     that derives from a family is a variation of it: it has the family's name, twin and parameters.
 
+    A family is code that is handed records as ends of intervals. That the masses of one of your own add up, are the
+    same in every call, and that it neither raises nor tells what it was asked, is a public promise of yours;
+    `from_scipy` needs none, for it asks a distribution at public points only.
+
     Guarantees: `_log_mass` of a family here has the additivity of a measure: an interval that is cut has the mass of
     its pieces, up to a relative error of 1e-12 in the logarithms. A drawn float stands for all numbers from the float
     before it up to itself, wherever these have more than 2^-20 of the interval's mass: so no end of an interval that is

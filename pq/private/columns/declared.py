@@ -43,8 +43,17 @@ class Declared:
 
     def of(self, x: Any) -> tuple[Kind, Callable[[], Array], Callable[[], list[npt.NDArray[Any]]] | None]:
         """The kind, and what reads x as such a column and its pieces; a container that fails says nothing of x."""
-        pieces = None if self.pieces is None else partial(running(self.pieces), x)
-        return self.kind, partial(running(self.read), x), pieces
+        pieces = None if self.pieces is None else partial(running(self._plain_pieces), x)
+        return self.kind, partial(running(self.records), x), pieces
+
+    def records(self, x: Any) -> Array:
+        """The records of a column as one plain array: what a class derived from numpy's makes of comparing them, as one
+        for quantities with a unit does, may fail for some records and not for others."""
+        return _plain_column(self.read(x))
+
+    def _plain_pieces(self, x: Any) -> list[npt.NDArray[Any]]:
+        assert self.pieces is not None
+        return [*map(_plain_column, self.pieces(x))]
 
 
 def declaration_of(x: Any, library: str) -> Declared:
@@ -85,7 +94,14 @@ def listed(x: Any) -> Array:
 
 def as_fetched(x: Any) -> Array:
     """Records that an engine has handed over in a column of its own choice, by what that declares."""
-    return declaration_of(x, library_of(x)).read(x)
+    return declaration_of(x, library_of(x)).records(x)
+
+
+def _plain_column(values: Any) -> npt.NDArray[Any]:
+    plain = np.asarray(values)
+    if plain.ndim != 1:
+        raise ValueError("records must be one after another")
+    return plain
 
 
 def of_dtype(dtype: np.dtype[Any]) -> Declared:

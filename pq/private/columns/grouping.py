@@ -110,7 +110,7 @@ class GroupedColumn:
     def _in_memory(self) -> GroupedRecords:
         fetch = self.table.fetch(list(dict.fromkeys(self.columns.values())))
         fetched = {what: fetch(name) for what, name in self.columns.items()}
-        values = self.value.read(fetched["value"])
+        values = self.value.records(fetched["value"])
         return self._rows(fetched, values, np.ones(len(values), dtype=np.int64))
 
     def _in_engine(self) -> GroupedRecords:

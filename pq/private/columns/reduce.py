@@ -40,7 +40,7 @@ def fetched(
 
     def read() -> list[Array]:
         held = fetch(names)
-        return [declared.read(held(name)) for declared, name in zip(types, names, strict=True)]
+        return [declared.records(held(name)) for declared, name in zip(types, names, strict=True)]
 
     values, *counts = running(read)()
     return rounded(types[0].kind, values, counts[0] if counts else None, step)

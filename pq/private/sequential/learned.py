@@ -29,7 +29,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pq.core.choices import OnNan
-from pq.core.exact import budget_fraction
+from pq.core.exact import budget_fraction, decimal_fraction
 from pq.core.learners import COCOB, private_noise_std
 from pq.core.learners.gradient import steady
 from pq.core.losses.laplace import laplace_interval_learned
@@ -41,7 +41,7 @@ from pq.private.sequential.predictors import FloatArray, LaplacePredictor, Priva
 _SHARPEST = 4.0  # a scale of a quarter of the resolution puts 86% of the prior on one value of the data
 _FARTHEST = 1e9  # guessed scales: what is farther from the guess counts as that far
 _LEAST_SHARE = 1e-30  # of a quantile in the loss; less tells nothing, and its square would underflow
-_NARROWEST = 1e-300  # guessed scales: no interval is taken to be narrower, for the floats end there
+_NARROWEST = 1e-300  # guessed scales: no interval is taken to be narrower, for the floats end there; nor a gradient
 _WIDEST = 100.0  # guessed scales: no learnt prior is wider
 
 
@@ -254,20 +254,21 @@ class DPLearned(LinearPredictor, PrivatePredictor):
         super().__init__(quantiles, **options)
         if len(set(self.quantiles)) < self.m:
             raise ValueError("quantiles must differ: each learns with noise of its own")
+        if not 0 < decimal_fraction(delta, "delta") < 1:
+            raise ValueError(f"delta must lie strictly between 0 and 1, got {delta}")
         self.epsilon, self.delta = budget_fraction(epsilon), float(delta)
         share = budget_fraction(map_share, "map_share")
         if not isinstance(self.epsilon, Fraction):
             raise ValueError("epsilon must be finite")
         if not isinstance(share, Fraction) or share >= 1:
             raise ValueError(f"map_share must lie strictly between 0 and 1, got {map_share}")
-        if min(clip) <= 0:
-            raise ValueError("clip must be positive")
+        if not all(_NARROWEST <= decimal_fraction(bound, "clip") <= 1.0 / _NARROWEST for bound in clip):
+            raise ValueError(f"clip must be two numbers from {_NARROWEST:g} to {1.0 / _NARROWEST:g}, got {clip}")
         self.epsilons = self.epsilon * share, self.epsilon * (1 - share)
         self.deltas = self.delta * float(share), self.delta * float(1 - share)
         self.clip, self.steps, self.mechanism, self._on_nan = tuple(clip), steps, mechanism, on_nan
         streams = [None, None] if rng is None else np.random.default_rng(rng).spawn(2)
-        self._taken = 0
-        self._normals = tuple(map(Normals, streams))
+        self._taken, self._normals = 0, tuple(map(Normals, streams))
         starts = np.zeros((*self.shape, self.dimension + 1)), np.ones(self.shape)
         boxes: tuple[tuple[Any, Any], ...] = (-float(reach), float(reach)), self.phi_range
         self._runs = tuple(

@@ -17,7 +17,7 @@ from pq.private.noise import StepsExceeded
 from pq.private.release import Release
 from pq.private.sequential.predictors import Predictor, PrivatePredictor
 from pq.private.sequential.session import Composition, Individuals, Session, hand_over
-from pq.private.sequential.state import used
+from pq.private.sequential.state import Identity, Turns, left_over
 
 _END = object()
 
@@ -61,6 +61,7 @@ def release_sequence(
         it with the data sets after those that are done (datasets and features are given in full), and only the new
         releases are returned. All other arguments must be those of the run that saved it. See `Session.resume`. A run
         that breaks off within a data set leaves none that could go on, since it may have released that one already.
+        Of two runs at one checkpoint one goes on, and the other raises `ValueError` at its next data set.
     progress: show a bar on stderr. rng: see `Session`.
 
     Returns a list of T `Release`s that has a `guarantee`. Raises `TypeError` or `ValueError` naming the argument, and
@@ -97,17 +98,18 @@ def release_sequence(
     resumed = path is not None and _is_saved(path)
     if path is not None and resumed:
         session = Session.resume(path, ledger=session.ledger, rng=rng, like=session)
+    turns = None if path is None else Turns(path, is_resumed=resumed)
     out = Releases([], session.guarantee)
     try:
         _check_steps_left(session, len(known))
         for row, x in _shown(_pairs(known, remaining, session.count), progress):
-            if path is not None:
-                _claim(path)
+            if turns is not None:
+                turns.take()
             out.append(session.step(row, x))
-            if path is not None:
-                _store(session, path)
-        if path is not None and resumed and not out:  # nothing was left to do, and nothing has been drawn
-            _store(session, path)
+            if turns is not None:
+                turns.stored(_store(session, turns.path))
+        if turns is not None and resumed and not out:  # nothing was left to do, and nothing has been drawn
+            turns.stored(_store(session, turns.path))
     except BaseException as error:
         hand_over(error, Releases([*out, *getattr(error, "releases", ())], session.guarantee))
         raise
@@ -144,23 +146,16 @@ def _shown(steps: Iterator[Any], progress: bool) -> Iterable[Any]:
 
 def _is_saved(path: Path) -> bool:
     """Whether there is a state to go on from. Raises `ValueError` where a run took it up and did not end."""
-    if not path.exists() and used(path).exists():
+    if path.exists():
+        return True
+    left = left_over(path)
+    if left is not None:
         raise ValueError(
-            f"checkpoint was taken up by a run that ended before its next data set was done: {used(path)} holds the "
+            f"checkpoint was taken up by a run that ended before its next data set was done: {left} holds the "
             "state. To start anew would spend everybody's budget a second time; remove that file if this is meant"
         )
     return path.exists()
 
 
-def _claim(path: Path) -> None:
-    """Take the state up before a data set is released, the first one too: whoever comes after a break in between finds
-    no state from which the same data set would be released once more."""
-    if path.exists():
-        os.replace(path, used(path))
-    else:
-        used(path).touch()
-
-
-def _store(session: Session, path: Path) -> None:
-    session.save(path)
-    used(path).unlink(missing_ok=True)
+def _store(session: Session, path: Path) -> Identity:
+    return session._store(path)

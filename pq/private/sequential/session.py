@@ -35,7 +35,7 @@ from pq.private.noise import StepsExceeded
 from pq.private.randomness import Source, generator_from
 from pq.private.release import Release, fulfil, promised_column, release
 from pq.private.sequential.predictors import Predictor, PrivatePredictor
-from pq.private.sequential.state import claimed, described, store
+from pq.private.sequential.state import Identity, claimed, described, store
 
 _OPTIONS = {
     name: parameter.default
@@ -230,10 +230,14 @@ class Session:
         not in it, only its identity. Random streams are not either: what has been drawn stays drawn, what comes is
         drawn anew.
         """
+        self._store(Path(path))
+
+    def _store(self, path: Path) -> Identity:
+        """`save`, and what tells the file from any other."""
         with self._lock:  # not in the middle of a step
             state = self.__getstate__()
             state["ledger"] = None if self.ledger is None else self.ledger.identity
-            store(state, Path(path))
+            return store(state, path)
 
     @classmethod
     def resume(

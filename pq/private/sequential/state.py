@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import glob
 import math
 import os
 import pickle
@@ -18,21 +19,102 @@ import numpy as np
 from pq.core.exact import decimal_fraction
 from pq.core.priors import Prior
 
+Identity = tuple[int, int, int, int]
 
-def store(state: Mapping[str, Any], path: Path) -> None:
-    """Write a state in one step, readable by the owner only."""
+
+def store(state: Mapping[str, Any], path: Path) -> Identity:
+    """Write a state in one step, readable by the owner only; returns what tells the file from any other."""
     part = Path(f"{path}.part")
     part.unlink(missing_ok=True)  # one that a crash or somebody else left may be open to others
     with open(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
         pickle.dump(dict(state), file)
         file.flush()
         os.fsync(file.fileno())
+        own = _identity(os.fstat(file.fileno()))
     os.replace(part, path)
+    return own
+
+
+def _identity(found: os.stat_result) -> Identity:
+    """What a file keeps when it is renamed."""
+    return found.st_dev, found.st_ino, found.st_mtime_ns, found.st_size
 
 
 def used(path: Path) -> Path:
     """Where a state lies after it has been claimed, until the next one is saved."""
     return Path(f"{path}.used")
+
+
+def _own_name(path: Path) -> Path:
+    return Path(f"{path}.{secrets.token_hex(8)}.claimed")
+
+
+def left_over(path: Path) -> Path | None:
+    """Where a state is that somebody has taken up and not saved again: at work, or ended in between."""
+    claims = path.parent.glob(f"{glob.escape(path.name)}.*.claimed")
+    return next(claims, None) or (used(path) if used(path).exists() else None)
+
+
+class Turns:
+    """One run's turns at the checkpoint of a sequence, of which each data set takes one: the state lies at `path`
+    between them, where another run may take it up and go on, and at `used(path)` meanwhile.
+
+    path: of the checkpoint. is_resumed: whether this run has just taken up the state there.
+    """
+
+    def __init__(self, path: Path, *, is_resumed: bool) -> None:
+        self.path, self._has_it = path, is_resumed
+        self._own: Identity | None = None
+
+    def take(self) -> None:
+        """Take the state up before a data set is released, the first one too: whoever comes after a break in between
+        finds no state from which the same data set would be released once more. Raises `ValueError` naming checkpoint
+        where another run has it."""
+        if self._has_it:
+            return
+        if self._own is None:
+            self._begin()
+        else:
+            self._take_up(self._own)
+        self._has_it = True
+
+    def _begin(self) -> None:
+        """Of several runs that find nothing, the one that makes the file begins."""
+        try:
+            with open(used(self.path), "xb") as file:
+                own = _identity(os.fstat(file.fileno()))
+        except FileExistsError:
+            raise ValueError(_ANOTHER) from None
+        # Whoever has been there since this run has looked is at one of these places, which come in this order.
+        if self.path.exists() or left_over(self.path) != used(self.path) or _identity(os.stat(used(self.path))) != own:
+            raise ValueError(_ANOTHER)
+
+    def _take_up(self, own: Identity) -> None:
+        mine = _own_name(self.path)
+        try:
+            os.rename(self.path, mine)
+        except FileNotFoundError:
+            raise ValueError(_ANOTHER) from None
+        if _identity(os.stat(mine)) != own:
+            _put_back(mine, self.path)
+            raise ValueError(_ANOTHER)
+        os.replace(mine, used(self.path))
+
+    def stored(self, own: Identity) -> None:
+        """This run's state lies at `path` again, in a file of that identity."""
+        used(self.path).unlink(missing_ok=True)
+        self._own, self._has_it = own, False
+
+
+_ANOTHER = "checkpoint was taken up by another run, which goes on from it: two would release the same data sets twice"
+
+
+def _put_back(mine: Path, path: Path) -> None:
+    try:
+        os.link(mine, path)
+        mine.unlink()
+    except OSError:  # a new state that somebody has saved meanwhile stays
+        os.replace(mine, used(path))
 
 
 @contextmanager
@@ -43,7 +125,7 @@ def claimed(path: Path) -> Iterator[dict[str, Any]]:
 
     Raises `FileNotFoundError` if there is none, or another was quicker, and `ValueError` naming path if it is none.
     """
-    mine = Path(f"{path}.{secrets.token_hex(8)}.claimed")
+    mine = _own_name(path)
     try:
         os.rename(path, mine)
     except FileNotFoundError:
@@ -51,11 +133,7 @@ def claimed(path: Path) -> Iterator[dict[str, Any]]:
     try:
         yield _read(mine)
     except BaseException:
-        try:
-            os.link(mine, path)
-            mine.unlink()
-        except OSError:  # a new state that somebody has saved meanwhile stays
-            os.replace(mine, used(path))
+        _put_back(mine, path)
         raise
     os.replace(mine, used(path))
 
