@@ -241,18 +241,22 @@ def release(
         return
     values, _, rule = column.read()
     released = _charged(values, asked, account, settings)
-    remarks, receipt = () if yes else released.remarks, _receipt(account)
+    receipt = _receipt(account)
     if quiet:
         answer = "\n".join(shown(released.values))
     elif as_json:
-        facts = released.to_dict() | interval_facts(released, level) | {"cells": rule, "remarks": remarks, **receipt}
+        facts = released.to_dict() | interval_facts(released, level)
+        facts |= {"cells": rule, "remarks": () if yes else released.remarks, **receipt}
         answer = json.dumps(facts, indent=2, default=str)
     else:
-        said = [f"Remark: {remark}." for remark in remarks]
         paid = [f"charged to {ledger}: {one}" for one in receipt.values()]
-        answer = "\n".join([told_release(released, level), rule, *said, *paid])
+        answer = "\n".join([told_release(released, level), rule, *(() if yes else _remarks(released)), *paid])
     say(answer, released=True)
     report.write(released, **receipt)
+
+
+def _remarks(released: pq.Release) -> list[str]:
+    return [f"Remark: {remark}." for remark in released.remarks]
 
 
 def _receipt(account: Ledger | None) -> dict[str, str]:
