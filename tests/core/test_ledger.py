@@ -341,6 +341,23 @@ def test_damage_is_noticed(tmp_path: Path) -> None:
         ledger.spend(0.1)
 
 
+def test_a_backup_that_came_back_and_was_spent_from_is_noticed(tmp_path: Path) -> None:
+    """It has as many entries as the file before, but others."""
+    path, backup = tmp_path / "a.ledger", tmp_path / "backup"
+    ledger = pq.Ledger.open(path, total=1)
+    ledger.spend(0.1, "first")
+    backup.write_bytes(path.read_bytes())
+    ledger.spend(0.1, "second")
+    assert ledger.remaining == Fraction(4, 5)
+    path.write_bytes(backup.read_bytes())
+    pq.Ledger.open(path).spend(0.8, "another")
+    with pytest.raises(LedgerError, match="other entries"):
+        ledger.spend(0.8, "does not fit")
+    with pytest.raises(LedgerError, match="other entries"):
+        _ = ledger.remaining
+    assert pq.Ledger.open(path).remaining == Fraction(1, 10)
+
+
 def test_a_locked_file_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ledger = pq.Ledger.open(tmp_path / "one", total=1)
     monkeypatch.setattr(storage, "PATIENCE", 0.05)

@@ -19,7 +19,7 @@ from typing import Any
 from pq.core.budget.account import Account, BudgetExceededError, Entry, LedgerError
 from pq.core.budget.composition import Cost, PrivacyKind
 from pq.core.budget.events import account_event
-from pq.core.budget.storage import FileStorage, MemoryStorage, Storage
+from pq.core.budget.storage import FileStorage, MemoryStorage, Storage, Transaction
 from pq.core.choices import Adjacency, check_choice
 from pq.core.exact import Number, budget_text, decimal_fraction
 
@@ -168,7 +168,7 @@ class Ledger:
 
     def _enter(self, entry: Entry) -> None:
         with self._storage.transaction(writes=True) as transaction:
-            self._account = _caught_up(self._account, transaction.entries(len(self._account.entries)))
+            self._account = _caught_up(self._account, transaction)
             known = self._account.adjacency
             if entry.adjacency and known and known != entry.adjacency:
                 raise ValueError(
@@ -193,7 +193,7 @@ class Ledger:
 
     def _now(self) -> Account:
         with self._storage.transaction(writes=False) as transaction:
-            self._account = _caught_up(self._account, transaction.entries(len(self._account.entries)))
+            self._account = _caught_up(self._account, transaction)
             return self._account
 
     def statement(self, *, signed: bool = False) -> str:
@@ -284,8 +284,14 @@ def charge(
     account.spend(cost.epsilon, what, rho=cost.rho, adjacency=adjacency)
 
 
-def _caught_up(account: Account, entries: list[Entry]) -> Account:
-    for entry in entries:
+def _caught_up(account: Account, transaction: Transaction) -> Account:
+    """With the entries that are new. Raises `LedgerError` where those that are known have given way to others, as when
+    a file is copied back from a backup and spent from again: what fits them may not fit these."""
+    known = account.entries[-1:]
+    entries = transaction.entries(len(account.entries) - len(known))
+    if entries[: len(known)] != known:
+        raise LedgerError("ledger has other entries than it had before; open it anew")
+    for entry in entries[len(known) :]:
         account.add(entry)
     return account
 
