@@ -227,6 +227,20 @@ def test_what_is_not_known_stops_whoever_asks() -> None:
             ask()
 
 
+@pytest.mark.parametrize("known", [0, 2])
+@pytest.mark.parametrize("mechanism", ["tree", "joint", "mixed"])
+def test_a_column_of_which_a_sample_finds_no_number_is_released_like_any_other(known: int, mechanism: str) -> None:
+    """So large that one pass would do for a single quantile, by a sample of it."""
+    x = np.full(1_000_000, math.nan)
+    x[50 : 50 + known] = np.arange(known)[::-1]
+    for quantiles in ([0.5], [0.0], [0.5, 0.501]):
+        values = [
+            pq.release(column, quantiles, epsilon=1, priors=pq.Cauchy(0, 1), mechanism=mechanism, rng=1).values
+            for column in (x, pq.SortedColumn(x))
+        ]
+        np.testing.assert_array_equal(*values)
+
+
 def test_a_part_that_hid_its_gaps_would_give_another_release(monkeypatch: pytest.MonkeyPatch) -> None:
     """A mutant: unknown records all counted where the next known one is, and nobody told."""
     monkeypatch.setattr(selection, "FEWEST", 64)

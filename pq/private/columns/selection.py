@@ -124,6 +124,8 @@ def _between(records: Pieces, quantiles: Array, reach: float) -> PartOfColumn | 
     if other - one + 2.0 * slack > BETWEEN_SHARE:
         return None
     sample = records.sample(size)
+    if not len(sample):  # all but surely, nearly all records are no numbers
+        return None
     first, last = math.floor((one - slack) * len(sample)), math.ceil((other + slack) * len(sample))
     low = sample.item(first) if first >= 0 else -math.inf
     high = sample.item(last) if last < len(sample) else math.inf
