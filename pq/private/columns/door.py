@@ -112,7 +112,16 @@ def _known_in_order(values: Array) -> Array:
             values = values[: int(np.searchsorted(values, np.nan))]
     if values.size and (values.item(0) < -LARGEST or values.item(-1) > LARGEST):
         values = np.clip(values, -LARGEST, LARGEST)
-    return values
+    return one_zero(values)
+
+
+def one_zero(ordered: Array) -> Array:
+    """Sorted numbers of which no zero has a sign: an output that is zero would bear a record's."""
+    first, last = np.searchsorted(ordered, 0.0, side="left"), np.searchsorted(ordered, 0.0, side="right")
+    if np.signbit(ordered[first:last]).any():
+        ordered = ordered.copy()
+        ordered[first:last] = 0.0
+    return ordered
 
 
 def _in_order(values: npt.NDArray[Any]) -> bool:

@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pq.core.machine.engine import Engine
-from pq.private.columns.door import LARGEST, Array
+from pq.private.columns.door import LARGEST, Array, one_zero
 from pq.private.columns.part import PartOfColumn, Unknown, Wanted
 
 Ints = npt.NDArray[np.int64]
@@ -309,6 +309,7 @@ def _joined(found: Array, tied: Array, ties: Ints, counts: Ints, wanted: Ints) -
     rest = int(np.sum(counts) - np.sum(counts[wanted]) - others[-1])
     values = room[: len(found) + (rest > 0)]
     np.clip(found, -LARGEST, LARGEST, out=found)
+    found[:] = one_zero(found)
     if rest > 0:
         values[-1] = np.nextafter(found[-1], np.inf)
     before = np.empty(len(values) + 1, dtype=np.int64)
