@@ -267,7 +267,7 @@ def test_a_part_that_hid_its_gaps_would_give_another_release(monkeypatch: pytest
     levels, differ = [0.2, 0.4, 0.5, 0.6, 0.8], 0
     column = pq.SortedColumn(x)
 
-    def hiding(records: Pieces, quantiles: Floats, reach: float) -> Any:
+    def hiding(records: Pieces, quantiles: Floats, reach: float, points: Floats) -> Any:
         for part in parts_of(records, quantiles, reach / 20):
             yield PartOfColumn(part.values, part.before)
 
