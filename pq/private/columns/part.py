@@ -104,3 +104,38 @@ class _PartView(PointsView):
     def cells(self, first: int, last: int, ends: tuple[float, float]) -> tuple[Array, Ranks, Ranks]:
         self.part.check(self.start + first, self.start + last)
         return super().cells(first, last, ends)
+
+
+def joined_part(found: Array, tied: Array, ties: Ranks, counts: Ranks, wanted: Ranks) -> PartOfColumn:
+    """Collected records, and numbers that were counted, with what lies between.
+
+    found: (c + 1,) the records, and a place that is free, which are overwritten. tied, ties: (w,) a
+        number of each bucket that was counted, and how often it is there. counts: (b,) records of all buckets. wanted:
+        (w,) the buckets that were collected.
+    """
+    room, found = found, found[:-1]
+    found.sort()
+    records: Any = 1
+    if ties.any():
+        places = np.searchsorted(found, tied[ties > 0])
+        room = np.insert(room, places, tied[ties > 0])
+        records = np.insert(np.ones(len(found), dtype=np.int64), places, ties[ties > 0])
+        found = room[:-1]
+    held = np.cumsum(counts[wanted]) - counts[wanted]  # collected records before each bucket
+    others = np.cumsum(counts)[wanted] - counts[wanted] - held  # those of other buckets before each
+    between = np.diff(others, prepend=0)
+    rest = int(np.sum(counts) - np.sum(counts[wanted]) - others[-1])
+    values = room[: len(found) + (rest > 0)]
+    np.clip(found, -LARGEST, LARGEST, out=found)
+    if rest > 0:
+        values[-1] = np.nextafter(found[-1], np.inf)
+    before = np.empty(len(values) + 1, dtype=np.int64)
+    before[0], before[1 : len(found) + 1], before[len(found) + 1 :] = 0, records, rest
+    gaps = held[between > 0]  # of records that are one each, as many come before
+    gaps = (
+        np.minimum(gaps, len(found)) if np.ndim(records) == 0 else np.searchsorted(np.cumsum(records) - records, gaps)
+    )
+    before[1:][gaps] += between[between > 0]
+    np.cumsum(before, out=before)
+    ends = [len(values) - 1, len(values)] if rest else []
+    return PartOfColumn(values, before, gaps=np.append(gaps, ends).astype(np.int64))
