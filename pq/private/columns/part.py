@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -106,35 +106,34 @@ class _PartView(PointsView):
         return super().cells(first, last, ends)
 
 
-def joined_part(found: Array, tied: Array, ties: Ranks, counts: Ranks, wanted: Ranks) -> PartOfColumn:
-    """Collected records, and numbers that were counted, with what lies between.
+def joined_part(room: Array, size: int, tied: Array, ties: Ranks, counts: Ranks, wanted: Ranks) -> PartOfColumn | None:
+    """Collected records, and numbers that were counted, with what lies between; None if there are none.
 
-    found: (c + 1,) the records, and a place that is free, which are overwritten. tied, ties: (w,) a
-        number of each bucket that was counted, and how often it is there. counts: (b,) records of all buckets. wanted:
-        (w,) the buckets that were collected.
+    room: holds `size` records, and has a place for each number that was counted and one more; it is overwritten. tied,
+        ties: (w,) a number of each bucket that was counted, and how often it is there. counts: (b,) records of all
+        buckets. wanted: (w,) the buckets that were collected.
     """
-    room, found = found, found[:-1]
+    is_tied = ties > 0
+    size, collected = size + int(np.count_nonzero(is_tied)), size
+    if size == 0:  # of a column that changes meanwhile
+        return None
+    found = room[:size]
+    found[collected:] = tied[is_tied]
     found.sort()
-    records: Any = 1
-    if ties.any():
-        places = np.searchsorted(found, tied[ties > 0])
-        room = np.insert(room, places, tied[ties > 0])
-        records = np.insert(np.ones(len(found), dtype=np.int64), places, ties[ties > 0])
-        found = room[:-1]
-    held = np.cumsum(counts[wanted]) - counts[wanted]  # collected records before each bucket
-    others = np.cumsum(counts)[wanted] - counts[wanted] - held  # those of other buckets before each
-    between = np.diff(others, prepend=0)
-    rest = int(np.sum(counts) - np.sum(counts[wanted]) - others[-1])
-    values = room[: len(found) + (rest > 0)]
+    places = np.searchsorted(found, tied[is_tied])
     np.clip(found, -LARGEST, LARGEST, out=found)
+    own = counts[wanted]
+    distinct = own - ties + is_tied  # of each bucket among those found, but that equal ones count each
+    others = np.cumsum(counts)[wanted] - np.cumsum(own)  # records of other buckets before each
+    between = np.diff(others, prepend=0)
+    rest = int(np.sum(counts) - np.sum(own) - others[-1])
+    values = room[: size + (rest > 0)]
     if rest > 0:
         values[-1] = np.nextafter(found[-1], np.inf)
     before = np.empty(len(values) + 1, dtype=np.int64)
-    before[0], before[1 : len(found) + 1], before[len(found) + 1 :] = 0, records, rest
-    gaps = held[between > 0]  # of records that are one each, as many come before
-    gaps = (
-        np.minimum(gaps, len(found)) if np.ndim(records) == 0 else np.searchsorted(np.cumsum(records) - records, gaps)
-    )
+    before[0], before[1 : size + 1], before[size + 1 :] = 0, 1, rest
+    before[1:][places] = ties[is_tied]
+    gaps = np.minimum((np.cumsum(distinct) - distinct)[between > 0], len(values) - 1)
     before[1:][gaps] += between[between > 0]
     np.cumsum(before, out=before)
     ends = [len(values) - 1, len(values)] if rest else []

@@ -140,8 +140,8 @@ def _between(records: Pieces, quantiles: Array, reach: float) -> PartOfColumn | 
     if end == 0 or (below > 0 and ranks[0] <= below) or (above > 0 and ranks[1] >= below + end):
         return None
     nothing = np.full(1, math.nan), np.zeros(1, dtype=np.int64)
-    part = joined_part(out[: end + 1], *nothing, np.array([below, end, above]), np.ones(1, dtype=np.int64))
-    return replace(part, count=lambda ends: _up_to(records, ends))
+    part = joined_part(out, end, *nothing, np.array([below, end, above]), np.ones(1, dtype=np.int64))
+    return None if part is None else replace(part, count=lambda ends: _up_to(records, ends))
 
 
 def _up_to(records: Pieces, ends: Array) -> Ints:
@@ -217,9 +217,8 @@ class _Counted:
     def part(self, wanted: Ints) -> PartOfColumn | None:
         """What lies in some buckets; None if that is too much."""
         found = self._collected(wanted) if len(wanted) > 0 and self.is_little(wanted) else None
-        if found is None:
-            return None
-        return replace(joined_part(*found, self.counts, wanted), count=self.up_to)
+        part = None if found is None else joined_part(*found, self.counts, wanted)
+        return None if part is None else replace(part, count=self.up_to)
 
     def is_little(self, wanted: Ints) -> bool:
         """Whether some buckets seem to hold few records, or many of one number by the sample."""
@@ -239,7 +238,8 @@ class _Counted:
         found = self._collected(wanted)
         if found is None:
             raise Unknown(everything=True)
-        values, tied, ties = found[0][:-1], *found[1:]
+        room, size, tied, ties = found
+        values = room[:size]
         values.sort()
         held = np.append(0, np.cumsum(self.counts[wanted]))[np.searchsorted(wanted, own)]
         others = self._ends[own] - self.counts[own] - held
@@ -248,18 +248,22 @@ class _Counted:
         equal_below = equal[first] + np.where(tied[first] <= ends, ties[first], 0)
         return others + np.searchsorted(values, ends, side="right") + equal_below
 
-    def _collected(self, wanted: Ints) -> tuple[Array, Array, Ints] | None:
-        """The records of some buckets, but for a number of each, and how often that is there; None if that is much."""
+    def _collected(self, wanted: Ints) -> tuple[Array, int, Array, Ints] | None:
+        """Records of some buckets, but for a number of each, how many they are, these numbers, and how often they are
+        there; None if that is much. There is room for these numbers, and one more, too."""
         but, tied = np.full(len(self.counts), np.nan), self._commonest[wanted]
         but[wanted] = np.where(np.isnan(tied), np.where(wanted > 0, -np.inf, np.inf), tied)  # what is in no such bucket
         most, end = max(int(len(self.records) * COLLECTED), LITTLE), 0
-        out = np.empty(min(most, int(np.sum(self.counts[wanted]))) + BLOCK + 1)  # and a place for all that is above
+        most = min(most, int(np.sum(self.counts[wanted]))) + BLOCK
+        out = np.empty(most + len(wanted) + 1)
         for piece in self.records:
-            found = COLLECT(piece, piece.view(np.int64), *self.buckets.rule, but, out[end:-1])
+            found = COLLECT(piece, piece.view(np.int64), *self.buckets.rule, but, out[end:most])
             if found < 0:
                 return None
             end += found
-        return out[: end + 1], tied, (self.counts - self.buckets.counts([out[:end]]))[wanted]
+        room = end + len(wanted) + 1
+        out = out[:room].copy() if 2 * room < most else out  # numbers that were counted took up most of it
+        return out, end, tied, (self.counts - self.buckets.counts([out[:end]]))[wanted]
 
     @cached_property
     def _ends(self) -> Ints:
