@@ -233,30 +233,41 @@ def release(
         raise click.ClickException(str(error)) from None
     except (ValueError, TypeError, OverflowError) as error:
         raise refuse(error) from None
+    released: pq.Release | pq.GroupedRelease
     if groups is not None:
-        grouped, rule = groups.released(column, asked, settings | {"ledger": account})
+        released, rule = groups.released(column, asked, settings | {"ledger": account})
         receipt = _receipt(account)
-        say(groups.told(grouped, rule, receipt, as_json=as_json, quiet=quiet), released=True)
-        report.write(grouped, **receipt)
-        return
-    values, _, rule = column.read()
-    released = _charged(values, asked, account, settings)
-    receipt = _receipt(account)
-    if quiet:
-        answer = "\n".join(shown(released.values))
-    elif as_json:
-        facts = released.to_dict() | interval_facts(released, level)
-        facts |= {"cells": rule, "remarks": () if yes else released.remarks, **receipt}
-        answer = json.dumps(facts, indent=2, default=str)
+        answer = groups.told(released, rule, receipt, as_json=as_json, quiet=quiet)
     else:
-        paid = [f"charged to {ledger}: {one}" for one in receipt.values()]
-        answer = "\n".join([told_release(released, level), rule, *(() if yes else _remarks(released)), *paid])
+        values, _, rule = column.read()
+        released = _charged(values, asked, account, settings)
+        receipt = _receipt(account)
+        remarks = () if yes else released.remarks
+        answer = _told(released, rule, remarks, receipt, ledger, level, as_json=as_json, quiet=quiet)
     say(answer, released=True)
     report.write(released, **receipt)
 
 
-def _remarks(released: pq.Release) -> list[str]:
-    return [f"Remark: {remark}." for remark in released.remarks]
+def _told(
+    released: pq.Release,
+    rule: str,
+    remarks: tuple[str, ...],
+    receipt: dict[str, str],
+    ledger: str | None,
+    level: float | None,
+    *,
+    as_json: bool,
+    quiet: bool,
+) -> str:
+    """What the command prints of one release."""
+    if quiet:
+        return "\n".join(shown(released.values))
+    if as_json:
+        facts = released.to_dict() | interval_facts(released, level) | {"cells": rule, "remarks": remarks, **receipt}
+        return json.dumps(facts, indent=2, default=str)
+    said = [f"Remark: {remark}." for remark in remarks]
+    paid = [f"charged to {ledger}: {one}" for one in receipt.values()]
+    return "\n".join([told_release(released, level), rule, *said, *paid])
 
 
 def _receipt(account: Ledger | None) -> dict[str, str]:

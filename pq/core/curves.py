@@ -15,7 +15,7 @@ from functools import cached_property, lru_cache
 import numpy as np
 
 from pq.core.priors import Mixture, PiecewiseConstant, Prior
-from pq.core.priors.base import distinct_priors
+from pq.core.priors.differing import differing
 from pq.core.priors.numerics import LARGEST
 from pq.core.scores import Array
 
@@ -109,7 +109,7 @@ def prior_table(priors: Sequence[Prior], quantiles: Sequence[float]) -> Array:
     >>> prior_table([Uniform(0, 1024)], [0.5])[[0, -1]].tolist()
     [1.0, 1023.0]
     """
-    distinct = distinct_priors(priors)
+    distinct = differing(priors)
     tables = [_table(prior) for prior in distinct]
     if len(distinct) == 1:
         return tables[0]

@@ -13,7 +13,7 @@ import numpy as np
 
 from pq.core.kind import NUMBER, Duration, Kind, shown
 from pq.core.priors import Prior
-from pq.core.priors.base import distinct_priors
+from pq.core.priors.differing import differing
 from pq.core.request import LARGEST_SIZE, Request
 from pq.core.scores import Array
 
@@ -139,7 +139,7 @@ def _of_tails(request: Request, values: Array) -> Iterator[str]:
 
 def _of_width(request: Request, values: Array, kind: Kind) -> Iterator[str]:
     """A prior that is far wider than what came out."""
-    if len(values) < 2 or len(distinct_priors(request.priors)) > 1:
+    if len(values) < 2 or len(differing(request.priors)) > 1:
         return
     ends = [min(max(float(q), LEAST_TAIL), 1.0 - LEAST_TAIL) for q in (request.distinct[0], request.distinct[-1])]
     low, high = request.priors[0].quantile_between(-math.inf, math.inf, ends)

@@ -16,7 +16,7 @@ import numpy as np
 from pq.core.choices import nearest
 from pq.core.exact import Number, budget_float, budget_text, whole_number
 from pq.core.kind import NUMBER, SIMPLE_KINDS, Duration, kind_named, shown
-from pq.core.priors.base import distinct_priors
+from pq.core.priors.differing import differing
 from pq.core.request import Request
 from pq.core.scores import Array
 from pq.private.columns.frames import column_of
@@ -256,7 +256,7 @@ class Rehearsal:
 
     def remarks(self, max_gap: float) -> list[str]:
         """What a forecast of this rehearsal depends on."""
-        several = len(distinct_priors(self.request.priors)) > 1
+        several = len(differing(self.request.priors)) > 1
         words = {
             "what": "priors" if several else "prior",
             "s": "" if several else "s",

@@ -15,7 +15,7 @@ import numpy as np
 from pq.core.curves import LEVELS, MonotoneCurve, joint_support, prior_table
 from pq.core.grid import LATTICE_END, from_units, to_units
 from pq.core.priors import OrderStatistic, Prior
-from pq.core.priors.base import distinct_priors
+from pq.core.priors.differing import differing
 from pq.core.request import Request
 from pq.core.scores import Array
 from pq.private.columns.frames import weighted_records
@@ -34,7 +34,7 @@ def prior_law(request: Request) -> Law:
     array([1.])
     """
     priors = [prior.prior if isinstance(prior, OrderStatistic) else prior for prior in request.priors]
-    if len(distinct_priors(priors)) == 1:
+    if len(differing(priors)) == 1:
         return lambda u: np.asarray(priors[0].quantile_between(-math.inf, math.inf, u))
     levels, medians = request.levels, np.array([_median(p) for p in request.priors])
     support = joint_support(priors)

@@ -33,6 +33,8 @@ MECHANISMS = {
     "joint": {"mechanism": "joint"},
     "best total": {"mechanism": "joint", "assume_smooth": True},
     "cells": {"mechanism": "cells", "assume_smooth": True, "size_guess": 1e5},
+    "cells along priors": {"mechanism": "cells", "assume_smooth": True, "size_guess": 100},
+    "mixed": {"mechanism": "mixed", "size_guess": 1e4},
 }
 PRIORS = (pq.Cauchy(0, 10), pq.Uniform(-50, 50), pq.Normal(0, 1), pq.Laplace(1e6, 1.0))
 
@@ -268,7 +270,7 @@ def test_a_part_that_hid_its_gaps_would_give_another_release(monkeypatch: pytest
     column = pq.SortedColumn(x)
 
     def hiding(records: Pieces, quantiles: Floats, reach: float, points: Floats) -> Any:
-        for part in parts_of(records, quantiles, reach / 20):
+        for part in parts_of(records, quantiles, reach / 20, points):
             yield PartOfColumn(part.values, part.before)
 
     monkeypatch.setattr(releases, "parts_of", hiding)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import inspect
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -346,15 +346,3 @@ def set_parameters(of: Prior, /, **values: Any) -> None:
     """Store checked parameters in a frozen dataclass."""
     for name, value in values.items():
         object.__setattr__(of, name, value)
-
-
-def distinct_priors(priors: Iterable[Prior]) -> list[Prior]:
-    """The priors that differ, in order. One object that comes often is not compared with itself, which for a mixture of
-    many parts takes long.
-
-    >>> from pq.core.priors import Cauchy
-    >>> distinct_priors([Cauchy(0, 1), Cauchy(0, 2), Cauchy(0, 1)])
-    [Cauchy(loc=0.0, scale=1.0), Cauchy(loc=0.0, scale=2.0)]
-    """
-    objects = {id(prior): prior for prior in priors}
-    return list(objects.values() if len(objects) < 2 else dict.fromkeys(objects.values()))

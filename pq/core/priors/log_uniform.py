@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pq.core.priors.base import Prior, distinct_priors
+from pq.core.priors.base import Prior
+from pq.core.priors.differing import differing
 from pq.core.priors.kernel import Kernel, Row, inside
 from pq.core.priors.numerics import LARGEST, LOG_2, Array, log_of_complement
 
@@ -123,4 +124,4 @@ def knows_scale(priors: Sequence[Prior]) -> bool:
     >>> knows_scale([Uniform(0, 1)]), knows_scale([Uniform(0, 1).mix(LogUniform(), 0.1)])
     (True, False)
     """
-    return not any(isinstance(part, LogUniform) for prior in distinct_priors(priors) for _, part in prior._components())
+    return not any(isinstance(part, LogUniform) for prior in differing(priors) for _, part in prior._components())

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pq.private.columns.cells import Points, PointsView, Ranks
-from pq.private.columns.door import LARGEST, Array
+from pq.private.columns.door import LARGEST, Array, one_zero
 
 NO_GAPS: Ranks = np.empty(0, dtype=np.int64)
 
@@ -104,3 +104,38 @@ class _PartView(PointsView):
     def cells(self, first: int, last: int, ends: tuple[float, float]) -> tuple[Array, Ranks, Ranks]:
         self.part.check(self.start + first, self.start + last)
         return super().cells(first, last, ends)
+
+
+def joined_part(room: Array, size: int, tied: Array, ties: Ranks, counts: Ranks, wanted: Ranks) -> PartOfColumn | None:
+    """Collected records, and numbers that were counted, with what lies between; None if there are none.
+
+    room: holds `size` records, and has a place for each number that was counted and one more; it is overwritten. tied,
+        ties: (w,) a number of each bucket that was counted, and how often it is there. counts: (b,) records of all
+        buckets. wanted: (w,) the buckets that were collected.
+    """
+    is_tied = ties > 0
+    size, collected = size + int(np.count_nonzero(is_tied)), size
+    if size == 0:  # of a column that changes meanwhile
+        return None
+    found = room[:size]
+    found[collected:] = tied[is_tied]
+    found.sort()
+    places = np.searchsorted(found, tied[is_tied])
+    np.clip(found, -LARGEST, LARGEST, out=found)
+    found[:] = one_zero(found)
+    own = counts[wanted]
+    distinct = own - ties + is_tied  # of each bucket among those found, but that equal ones count each
+    others = np.cumsum(counts)[wanted] - np.cumsum(own)  # records of other buckets before each
+    between = np.diff(others, prepend=0)
+    rest = int(np.sum(counts) - np.sum(own) - others[-1])
+    values = room[: size + (rest > 0)]
+    if rest > 0:
+        values[-1] = np.nextafter(found[-1], np.inf)
+    before = np.empty(len(values) + 1, dtype=np.int64)
+    before[0], before[1 : size + 1], before[size + 1 :] = 0, 1, rest
+    before[1:][places] = ties[is_tied]
+    gaps = np.minimum((np.cumsum(distinct) - distinct)[between > 0], len(values) - 1)
+    before[1:][gaps] += between[between > 0]
+    np.cumsum(before, out=before)
+    ends = [len(values) - 1, len(values)] if rest else []
+    return PartOfColumn(values, before, gaps=np.append(gaps, ends).astype(np.int64))

@@ -19,8 +19,8 @@ import numpy as np
 import numpy.typing as npt
 
 from pq.core.machine.engine import Engine
-from pq.private.columns.door import LARGEST, Array, one_zero
-from pq.private.columns.part import PartOfColumn, Unknown, Wanted
+from pq.private.columns.door import LARGEST, Array
+from pq.private.columns.part import PartOfColumn, Unknown, Wanted, joined_part
 
 Ints = npt.NDArray[np.int64]
 COUNT = Engine("pq.private.fast.buckets", "count_buckets")
@@ -142,8 +142,8 @@ def _between(records: Pieces, quantiles: Array, reach: float) -> PartOfColumn | 
     if end == 0 or (below > 0 and ranks[0] <= below) or (above > 0 and ranks[1] >= below + end):
         return None
     nothing = np.full(1, math.nan), np.zeros(1, dtype=np.int64)
-    part = _joined(out[: end + 1], *nothing, np.array([below, end, above]), np.ones(1, dtype=np.int64))
-    return replace(part, count=lambda ends: _up_to(records, ends))
+    part = joined_part(out, end, *nothing, np.array([below, end, above]), np.ones(1, dtype=np.int64))
+    return None if part is None else replace(part, count=lambda ends: _up_to(records, ends))
 
 
 def _up_to(records: Pieces, ends: Array) -> Ints:
@@ -219,9 +219,8 @@ class _Counted:
     def part(self, wanted: Ints) -> PartOfColumn | None:
         """What lies in some buckets; None if that is too much."""
         found = self._collected(wanted) if len(wanted) > 0 and self.is_little(wanted) else None
-        if found is None:
-            return None
-        return replace(_joined(*found, self.counts, wanted), count=self.up_to)
+        part = None if found is None else joined_part(*found, self.counts, wanted)
+        return None if part is None else replace(part, count=self.up_to)
 
     def is_little(self, wanted: Ints) -> bool:
         """Whether some buckets seem to hold few records, or many of one number by the sample."""
@@ -241,7 +240,8 @@ class _Counted:
         found = self._collected(wanted)
         if found is None:
             raise Unknown(everything=True)
-        values, tied, ties = found[0][:-1], *found[1:]
+        room, size, tied, ties = found
+        values = room[:size]
         values.sort()
         held = np.append(0, np.cumsum(self.counts[wanted]))[np.searchsorted(wanted, own)]
         others = self._ends[own] - self.counts[own] - held
@@ -250,18 +250,22 @@ class _Counted:
         equal_below = equal[first] + np.where(tied[first] <= ends, ties[first], 0)
         return others + np.searchsorted(values, ends, side="right") + equal_below
 
-    def _collected(self, wanted: Ints) -> tuple[Array, Array, Ints] | None:
-        """The records of some buckets, but for a number of each, and how often that is there; None if that is much."""
+    def _collected(self, wanted: Ints) -> tuple[Array, int, Array, Ints] | None:
+        """Records of some buckets, but for a number of each, how many they are, these numbers, and how often they are
+        there; None if that is much. There is room for these numbers, and one more, too."""
         but, tied = np.full(len(self.counts), np.nan), self._commonest[wanted]
         but[wanted] = np.where(np.isnan(tied), np.where(wanted > 0, -np.inf, np.inf), tied)  # what is in no such bucket
         most, end = max(int(len(self.records) * COLLECTED), LITTLE), 0
-        out = np.empty(min(most, int(np.sum(self.counts[wanted]))) + BLOCK + 1)  # and a place for all that is above
+        most = min(most, int(np.sum(self.counts[wanted]))) + BLOCK
+        out = np.empty(most + len(wanted) + 1)
         for piece in self.records:
-            found = COLLECT(piece, piece.view(np.int64), *self.buckets.rule, but, out[end:-1])
+            found = COLLECT(piece, piece.view(np.int64), *self.buckets.rule, but, out[end:most])
             if found < 0:
                 return None
             end += found
-        return out[: end + 1], tied, (self.counts - self.buckets.counts([out[:end]]))[wanted]
+        room = end + len(wanted) + 1
+        out = out[:room].copy() if 2 * room < most else out  # numbers that were counted took up most of it
+        return out, end, tied, (self.counts - self.buckets.counts([out[:end]]))[wanted]
 
     @cached_property
     def _ends(self) -> Ints:
@@ -286,42 +290,6 @@ class _Counted:
         order = several[np.argsort(often[several], kind="stable")]
         out[self._of_sample[first[order]]] = distinct[order]  # the last one stays
         return out
-
-
-def _joined(found: Array, tied: Array, ties: Ints, counts: Ints, wanted: Ints) -> PartOfColumn:
-    """Collected records, and numbers that were counted, with what lies between.
-
-    found: (c + 1,) the records, and a place that is free, which are overwritten. tied, ties: (w,) a
-        number of each bucket that was counted, and how often it is there. counts: (b,) records of all buckets. wanted:
-        (w,) the buckets that were collected.
-    """
-    room, found = found, found[:-1]
-    found.sort()
-    records: Any = 1
-    if ties.any():
-        places = np.searchsorted(found, tied[ties > 0])
-        room = np.insert(room, places, tied[ties > 0])
-        records = np.insert(np.ones(len(found), dtype=np.int64), places, ties[ties > 0])
-        found = room[:-1]
-    held = np.cumsum(counts[wanted]) - counts[wanted]  # collected records before each bucket
-    others = np.cumsum(counts)[wanted] - counts[wanted] - held  # those of other buckets before each
-    between = np.diff(others, prepend=0)
-    rest = int(np.sum(counts) - np.sum(counts[wanted]) - others[-1])
-    values = room[: len(found) + (rest > 0)]
-    np.clip(found, -LARGEST, LARGEST, out=found)
-    found[:] = one_zero(found)
-    if rest > 0:
-        values[-1] = np.nextafter(found[-1], np.inf)
-    before = np.empty(len(values) + 1, dtype=np.int64)
-    before[0], before[1 : len(found) + 1], before[len(found) + 1 :] = 0, records, rest
-    gaps = held[between > 0]  # of records that are one each, as many come before
-    gaps = (
-        np.minimum(gaps, len(found)) if np.ndim(records) == 0 else np.searchsorted(np.cumsum(records) - records, gaps)
-    )
-    before[1:][gaps] += between[between > 0]
-    np.cumsum(before, out=before)
-    ends = [len(values) - 1, len(values)] if rest else []
-    return PartOfColumn(values, before, gaps=np.append(gaps, ends).astype(np.int64))
 
 
 def _best_buckets(sample: Array) -> Buckets | None:

@@ -22,7 +22,7 @@ from pq.core.expected import (
     usual_budget,
     usual_size,
 )
-from pq.core.priors.base import distinct_priors
+from pq.core.priors.differing import differing
 from pq.core.priors.log_uniform import knows_scale
 from pq.core.request import Request
 from pq.private.fast.encode import encode
@@ -114,7 +114,7 @@ def _is_slow(request: Request) -> bool:
     count, budget, size = _facts(request)
     outputs = max(min(count, MOST_DRAWN), FEWEST_TIED)
     tied = not request.assume_smooth and budget * size * outputs > MOST_TIED_WORK
-    return tied or len(distinct_priors(request.priors)) > MOST_PRIORS or encode(request.priors) is None
+    return tied or len(differing(request.priors)) > MOST_PRIORS or encode(request.priors) is None
 
 
 def _joint(request: Request) -> float:
@@ -158,4 +158,4 @@ def _tree(request: Request) -> float:
 
 def _several(request: Request) -> bool:
     """Whether quantiles have predictions of their own, which are lost where others stand for them."""
-    return len(distinct_priors(request.priors)) > 1
+    return len(differing(request.priors)) > 1

@@ -26,7 +26,7 @@ import numpy as np
 from pq.core.curves import joint_support
 from pq.core.expected import LOOK_NATS, learned_drawn, usual_budget, usual_size
 from pq.core.priors import Cauchy, Mixture, Prior, Uniform
-from pq.core.priors.base import distinct_priors
+from pq.core.priors.differing import differing
 from pq.core.priors.log_uniform import knows_scale
 from pq.core.request import Request
 from pq.private.columns.cells import Points
@@ -186,7 +186,7 @@ def learned_base(priors: Sequence[Prior], seen: CellsOutcome, rate: float) -> Mi
     >>> base.log_mass([1.0, 2.0], [2.0, 3.0]).round(1)
     array([-0.7, -2.1])
     """
-    distinct = distinct_priors(priors)
+    distinct = differing(priors)
     low, high = joint_support(distinct)
     edges = np.array([low, *seen.edges.tolist(), high])
     running = np.append(0.0, np.cumsum(seen.counts.astype(np.float64)))

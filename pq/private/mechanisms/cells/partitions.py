@@ -27,7 +27,7 @@ import numpy as np
 from pq.core.curves import LEVELS, MonotoneCurve, heavy_table, joint_support, mixed_table, prior_table
 from pq.core.noise import IntArray, Source, random_uniforms
 from pq.core.priors import Mixture, Prior
-from pq.core.priors.base import distinct_priors
+from pq.core.priors.differing import differing
 from pq.core.priors.log_uniform import knows_scale
 from pq.core.priors.numerics import LARGEST
 from pq.core.request import Request
@@ -153,7 +153,7 @@ class PlacePartition:
     @cached_property
     def prior(self) -> Prior:
         """The median's prior: each of the priors alike, as the median may be where any of them says."""
-        distinct = tuple(distinct_priors(self.around.priors))
+        distinct = tuple(differing(self.around.priors))
         return distinct[0] if len(distinct) == 1 else Mixture(distinct, (1.0,) * len(distinct))
 
     @cached_property

@@ -21,7 +21,7 @@ from pq.core.expected import LEAST_LOOK_SIGNAL, best_drawn, drawn_if_filled, usu
 from pq.core.interpolation import interpolate
 from pq.core.machine.engine import Engine
 from pq.core.priors import Prior
-from pq.core.priors.base import distinct_priors
+from pq.core.priors.differing import differing
 from pq.core.priors.log_uniform import knows_scale
 from pq.core.request import Request
 from pq.private.columns.cells import Points
@@ -225,7 +225,7 @@ def levels_if_filled(request: Request, few: int) -> tuple[Fraction, ...]:
     >>> len(levels_if_filled(Request.of(tenths, epsilon=0.1, priors=Uniform(0, 1)), 4))
     9
     """
-    plain = request.joint_prior is None and len(distinct_priors(request.priors)) == 1 and knows_scale(request.priors)
+    plain = request.joint_prior is None and len(differing(request.priors)) == 1 and knows_scale(request.priors)
     plain = plain and bool(np.all(np.isfinite(joint_support(request.priors))))  # else it is a guess, which may be wrong
     count, budget = len(request.distinct), usual_budget(request.budget, request.adjacency)
     signal = budget * usual_size(request.size_guess)

@@ -70,7 +70,8 @@ Before = npt.NDArray[np.int64]
 Uniforms = Callable[[int], Array]
 Looked = Callable[[float], None]
 
-GAIN = 1.0  # nats: windows twice as wide that give no more to a lower bound are wide enough
+FEW, ENOUGH = 2.0, 16.0  # times a reach's nats that a lower bound may be below one: the latter where it has settled
+GAIN = 1.0  # nats that windows twice as wide give a bound that has settled; far ones may give it thousands
 MARGIN = 12.0  # nats of the whole that the rest may weigh less: so rarely is it drawn from
 PART, TOTAL, KEEP_REST, KEEP_BEST, SHELL = range(5)  # what the first uniforms of a try decide
 MANY_TOTALS = 256  # more than these are not all weighed
@@ -153,7 +154,7 @@ def lower_bound(plan: JointPlan, records: Records, reach: float) -> float:
     while True:
         cells = gather(plan, records, windows(plan, records.n, middle, reach))
         lowest = chain_within(plan, cells, records.n, middle, reach).log_weight
-        if lowest < narrower + GAIN or lowest > -2.0 * plan.rate * reach:
+        if lowest > -plan.rate * reach * (ENOUGH if lowest < narrower + GAIN else FEW):
             return lowest
         narrower, reach = lowest, 2.0 * reach
 

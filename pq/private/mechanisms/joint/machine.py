@@ -19,30 +19,32 @@ from pq.private.fast.encode import is_moderate
 from pq.private.fast.laws import log_mass, mass
 from pq.private.mechanisms.joint import law as joint
 from pq.private.mechanisms.joint import shells
-from pq.private.mechanisms.joint.chain import Records
-from pq.private.mechanisms.joint.chain_machine import (
+from pq.private.mechanisms.joint.cells_machine import (
     BEYOND,
     FREE,
-    HEAD,
     KIND,
     MARGIN,
     RATE,
     RATIO,
     UNIT,
+    gather_cells,
+    stretch,
+    weight_of,
+)  # fmt: skip
+from pq.private.mechanisms.joint.chain import Records
+from pq.private.mechanisms.joint.chain_machine import (
+    HEAD,
     choose_index,
     draw_backward,
-    gather_cells,
     log_loss,
     new_chain,
-    stretch,
     sum_forward,
-    weight_of,
 )  # fmt: skip
 from pq.private.mechanisms.joint.plan import JointPlan
 
 DRAWN, BEST, RECORDS = 0, 1, 2  # how the total enters
 PART, TOTAL, KEEP_BEST = joint.PART, joint.TOTAL, joint.KEEP_BEST
-GAIN = joint.GAIN
+GAIN, FEW, ENOUGH = joint.GAIN, joint.FEW, joint.ENOUGH
 LEAST_NATS = 600.0  # below the whole: what is lost there counts for nothing; nearer, the formulas do the work
 LEAST_WHOLE = 1e-200  # of a mass: parts of less may have lost digits
 LEAVE = -1  # to the formulas
@@ -124,7 +126,7 @@ def _lowest(plan: Any, column: Any, n: float, reach: float) -> Any:
         lowest = sum_forward(plan, cells, chain, middle, n, reach)
         if not log_loss(plan, cells, chain, middle, n, reach) < lowest + LEAST_NATS:
             return math.nan, reach
-        if lowest < narrower + GAIN or not lowest <= -2.0 * settings[RATE] * reach:
+        if not lowest <= -settings[RATE] * reach * (ENOUGH if lowest < narrower + GAIN else FEW):
             return lowest, reach
         narrower, reach = lowest, 2.0 * reach
     return math.nan, reach

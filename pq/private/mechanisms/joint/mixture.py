@@ -38,7 +38,7 @@ from functools import cached_property
 import numpy as np
 
 from pq.core.curves import joint_support
-from pq.core.priors.base import distinct_priors
+from pq.core.priors.differing import differing
 from pq.core.scores import log_sum
 from pq.private.columns.door import Array
 from pq.private.mechanisms.joint import density
@@ -85,7 +85,7 @@ class JointMixture:
     def groups(self) -> list[tuple[Ints, Array]]:
         """Members (g,) that have their quantiles in common, and the ends (g, 2) of each one's outputs."""
         each = [plan.quantiles for plan in self.plans]
-        ends = np.array([joint_support(distinct_priors(plan.priors)) for plan in self.plans])
+        ends = np.array([joint_support(differing(plan.priors)) for plan in self.plans])
         numbers = [np.array([i for i, own in enumerate(each) if own == one]) for one in dict.fromkeys(each)]
         return [(found, ends[found]) for found in numbers]
 

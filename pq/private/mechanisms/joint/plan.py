@@ -30,7 +30,7 @@ from pq.core.exact import budget_fraction, float_below, quantile_fractions
 from pq.core.expected import USUAL_SIZE
 from pq.core.grid import grid_step
 from pq.core.priors import Mixture, Prior
-from pq.core.priors.base import distinct_priors
+from pq.core.priors.differing import differing
 from pq.private.columns.door import Array
 from pq.private.fast.encode import encode
 
@@ -133,7 +133,7 @@ class JointPlan:
 
     @cached_property
     def distinct_priors(self) -> int:
-        return len(distinct_priors(self.priors))
+        return len(differing(self.priors))
 
     @cached_property
     def tables(self) -> Array | None:
@@ -268,7 +268,7 @@ def common_base(priors: Sequence[Prior]) -> tuple[Prior, Array, Array]:
     >>> bool(np.allclose(np.exp(log_tilts[1] + base.log_mass(edges[:-1], edges[1:])).sum(), 1.0))
     True
     """
-    distinct = distinct_priors(priors)
+    distinct = differing(priors)
     if len(distinct) == 1:
         return distinct[0], np.empty(0), np.zeros((len(priors), 1))
     base = Mixture(tuple(distinct), (1.0,) * len(distinct))
