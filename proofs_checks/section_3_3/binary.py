@@ -36,6 +36,10 @@ def check_binary_floors(subject: Callable[[int], int] = lambda levels: 0) -> str
     restricted = replace(algorithm, adaptation="conditional")  # AQ's own: the same floors, and Psi^ near 1/4 each
     sure = probability(restricted.law(data), lambda outputs: max(restricted.gaps(data, outputs)) >= 1)
     assert sure > beta and 3 * log_ball(F(7 * 4) / beta) / -log_ball(z) + subject(3) < 1, "AQ's bound survives"
+    for one, share in itertools.product((algorithm, restricted), (F(1, 10**3), F(1, 10**6), z)):
+        law = replace(one, z=(share,) * 7).law(data)
+        never = 1 - probability(law, lambda outputs: max(algorithm.gaps(data, outputs)) >= 1)
+        assert never < 4 * share, "the probability of a gap of 1 does not tend to 1 with growing epsilon"
     claimed = golden(3) * log_ball(algorithm.inverse_psi_sum(data) / beta) / -log_ball(z) + subject(3)
     failure = probability(algorithm.law(data), lambda outputs: ball(max(algorithm.gaps(data, outputs))) > claimed)
     assert failure > beta, f"the bound survives: {float(failure)}"

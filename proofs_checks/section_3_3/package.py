@@ -7,6 +7,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterator
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import pq
@@ -16,6 +17,7 @@ from pq.private.release import release
 from pq.truth.density import log_density
 from proofs_checks.engine.registry import check
 from proofs_checks.section_3_3.nodes import edge_pairs
+from proofs_checks.section_3_3.rounding import witness
 from proofs_checks.tools.broken import scaled
 from proofs_checks.tools.exact import (
     Algorithm,
@@ -214,6 +216,25 @@ def check_release_in_package(subject: dict[str, Any] | None = None) -> str:
     return f"{trials} seeded releases: frequencies within {worst:.2f} of Hoeffding's at 1e-6, both adaptations"
 
 
+def _node_bound(
+    bound: Callable[..., float],
+    budget: float,
+    edge: float,
+    rounding: float,
+    gamma: float,
+    error: float,
+    log_psi: float,
+    epsilon: float,
+    *,
+    slack: float,
+) -> float:
+    """A bound on one node's gap with its budget, its edges' errors and its slack times numbers."""
+    return bound(gamma, edge * error, log_psi, budget * epsilon, slack=rounding * slack)
+
+
+BY_ONE_PERCENT = [tuple(by if i == j else 1.0 for j in range(3)) for i in range(3) for by in (0.99, 1.01)]
+
+
 @check(
     "lem:empirical",
     "lem:prior",
@@ -227,20 +248,26 @@ def check_release_in_package(subject: dict[str, Any] | None = None) -> str:
         (lambda gamma, error, *a, **k: lem_empirical(gamma, 0.9 * error, *a, **k), lem_prior),
         (scaled(lem_empirical, 1.01), lem_prior),
         (lem_empirical, scaled(lem_prior, 1.01)),
+        *((partial(_node_bound, lem_empirical, *by), lem_prior) for by in BY_ONE_PERCENT),
+        *((lem_empirical, partial(_node_bound, lem_prior, *by)) for by in BY_ONE_PERCENT),
     ],
 )
 def check_nodes_in_package(subject: tuple[Callable[..., float], ...] = (lem_empirical, lem_prior)) -> str:
-    """Both bounds on one node's gap given its edges, as the package computes them, against exact tails."""
-    cases, closest = 0, [0.0, 0.0]
-    for data, levels, prior, edges, z in [*_small_nodes(), *_shifted_nodes()]:
+    """Both bounds on one node's gap given its edges, as the package computes them, against exact tails. Below one, each
+    is reached by nodes made for it, and so is no smaller with another slack, edge error or budget."""
+    cases, attaining = 0, list(_attaining_nodes())
+    closest = [[0.0, 0.0] for _ in attaining]
+    for i, (data, levels, prior, edges, z) in enumerate([*attaining, *_small_nodes(), *_shifted_nodes()]):
         for gamma, tail, error, slack, logs in _node_tails(data, levels, prior, edges, z):
             for side, bound in enumerate(subject):
                 limit = bound(gamma, error, logs[side], -2 * math.log(z), slack=slack)
                 assert tail <= limit * (1 + 1e-9), (side, data, levels, edges, gamma)
-                closest[side] = max(closest[side], tail / limit if tail else 0.0)
+                if i < len(attaining) and 0 < limit < 1:
+                    closest[i][side] = max(closest[i][side], tail / limit)
             cases += 1
-    assert min(closest) > 0.995, closest
-    return f"lem:empirical and lem:prior in the package: {cases} exact tails, both reached"
+    assert min(one for one, _ in closest) > 0.995, closest
+    assert min(two for _, two in closest[1::2]) > 0.995, closest
+    return f"lem:empirical and lem:prior in the package: {cases} exact tails, each bound reached below one"
 
 
 _NodeCase = tuple[Grid, tuple[Fraction, ...], Prior, tuple[Position, Position], Fraction]
@@ -263,6 +290,26 @@ def _shifted_nodes() -> Iterator[_NodeCase]:
         far = 200 + 2 * off + near - 1
         prior = {200 - near + F(1, 2): F(1, 2), far + F(1, 2): F(1, 2)}
         yield Grid(400), (F(1, 4), F(1, 2), F(3, 4)), prior, edges, F(1, 10)
+
+
+def _attaining_nodes() -> Iterator[_NodeCase]:
+    """Edges that attain the slack, and two nodes for each: nearly all of the prior one rank from the node's target, on
+    which is the rest; and as far from it as the data's target, and a rank more, with the rest on that.
+
+    The first reaches lem:empirical, the second lem:prior too.
+    """
+    for relative in (F(1, 2), F(1, 3), F(2, 3), F(1, 4), F(3, 5)):
+        d, z, rest = relative.denominator, F(1, 10**6), F(1, 1000)
+        found = witness(relative, lem_error(relative))
+        assert found is not None, f"no data attain the slack at {relative}"
+        n, lo, hi, below, above = found
+        hi, above = hi + F(20 * d, n), above + 20 * d  # more room, with the same floors
+        levels = lo, lo + relative * (hi - lo), hi
+        rank, target = math.floor(levels[1] * n), below + math.floor(relative * (above - below))
+        assert below < target < rank < above and 2 * target - rank - 1 > below
+        for near, far in ((target, target - 1), (rank, 2 * target - rank - 1)):
+            prior = {far + F(3, 4): 1 - rest, near + F(3, 4): rest}
+            yield Grid(n), levels, prior, (below + F(1, 2), above + F(1, 2)), z
 
 
 def _node_tails(

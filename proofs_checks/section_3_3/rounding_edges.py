@@ -12,7 +12,19 @@ from typing import Any
 from pq.bounds import binary_rounding, cor_multiple, dyadic_rounding, fibonacci, lem_error, thm_binary
 from proofs_checks.engine.registry import check
 from proofs_checks.tools.cases import mix
-from proofs_checks.tools.exact import INFINITY, Algorithm, Grid, Points, Prior, Restricted, gap, log_ball, probability
+from proofs_checks.tools.exact import (
+    INFINITY,
+    Algorithm,
+    Grid,
+    Points,
+    Prior,
+    Restricted,
+    adapt,
+    gap,
+    log_ball,
+    mechanism,
+    probability,
+)
 
 F = Fraction
 HALF = F(1, 2)
@@ -73,6 +85,62 @@ def _attained(relative: Fraction, edge: str) -> Fraction:
         weight = relative if edge == "left" else 1 - relative
         worst = max(worst, gap(Grid(n), q, o) - weight * gap(Grid(n), inner, count + HALF))
     return worst
+
+
+def _end_witness(relative: Fraction, edge: str) -> tuple[int, Fraction, Fraction, int] | None:
+    """n, the quantile of the node, its inner edge's and the records below that edge, where the slack is attained."""
+    r = relative.denominator
+    n, slack = 6 * r, lem_error(relative, edge=edge)  # type: ignore[arg-type]
+    for whole, nearly, off in itertools.product(range(2 * r, 3 * r), (F(0), 1 - F(1, 4 * r)), range(-r, r + 1)):
+        inner, count = (whole + nearly) / n, whole + off
+        q = relative * inner if edge == "left" else inner + relative * (1 - inner)
+        base, size = (0, count) if edge == "left" else (count, n - count)
+        weight = relative if edge == "left" else 1 - relative
+        o = base + math.floor(relative * size) + HALF
+        if gap(Grid(n), q, o) - weight * gap(Grid(n), inner, count + HALF) == slack:
+            return n, q, inner, count
+    return None
+
+
+@check(
+    "lem:empirical",
+    "eq:empirical-probability",
+    "ours:edge-slack",
+    code=lem_error,
+    rejects=[
+        *(lambda relative, edge, by=by: F(by, 100) * lem_error(relative, edge=edge) for by in (99, 101)),
+        *(
+            lambda relative, edge, end=end: F(99 if edge == end else 100, 100) * lem_error(relative, edge=edge)
+            for end in ("left", "right")
+        ),
+        lambda relative, edge: lem_error(relative),
+    ],
+)
+def check_end_node_is_sharp(subject: Slack = lambda relative, edge: lem_error(relative, edge=edge)) -> str:
+    """The bound on one node's gap at an end of the data, where the inner edge attains the slack and the prior is one
+    atom on the node's target: it comes out for certain, and the bound is one."""
+    z, cases = F(1, 3), 0
+    for r, edge in itertools.product(range(2, 8), ("left", "right")):
+        for relative in (F(p, r) for p in range(1, r) if math.gcd(p, r) == 1):
+            found = _end_witness(relative, edge)
+            assert found is not None, f"no data attain the slack at {relative}"
+            n, q, inner, count = found
+            low, high = (-INFINITY, count + HALF) if edge == "left" else (count + HALF, INFINITY)
+            data, weight = Grid(n), relative if edge == "left" else 1 - relative
+            view = Restricted(data, low, high)
+            o = (0 if edge == "left" else count) + math.floor(relative * view.size) + F(3, 4)
+            error = weight * gap(data, inner, count + HALF)
+            excess = gap(data, q, o) - error - subject(relative, edge)
+            for adaptation in ("edge", "conditional"):
+                prior = adapt({o: F(1)}, low, high, adaptation)
+                assert mechanism(view, relative, prior, z) == {o: 1} and view.below(o) == math.floor(
+                    relative * view.size
+                )
+            steps = 100 * r  # both sides to this power, so that the exponents are whole
+            assert z ** int(steps * excess) >= 1, (relative, edge, "the bound is below the probability")
+            assert excess == 0, (relative, edge, "looser than it need be")
+            cases += 1
+    return f"one node's bound at an end of the data is attained for every p/r with r < 8, on both sides ({cases} nodes)"
 
 
 def tree_rounding(levels: int, factor: int, slack: Slack = lem_error) -> Fraction:

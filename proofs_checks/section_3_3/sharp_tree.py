@@ -104,14 +104,18 @@ def in_balls(m: int) -> int:
         lambda m: 1 << max(1, round(math.sqrt(math.log2(m + 1)))),
         lambda m: math.floor(math.exp(math.sqrt(math.log(2) * math.log(m + 1)))) + 1,
         lambda m: math.ceil(math.exp(math.sqrt(math.log(2) * math.log(m)))) if m > 1 else 2,
+        lambda m: math.ceil(math.exp(math.sqrt(math.log(2) * math.nextafter(math.log(m + 1), math.inf)))),
+        lambda m: kary_arity(m) + (m > 2**170),
     ],
 )
 def check_exact_arity(subject: Callable[[int], int] = kary_arity) -> str:
-    """`kary_arity` is 2^t at m + 1 = 2^(t^2), and the ceiling in 256-bit balls at every other m up to 20000."""
-    whole = {2 ** (t * t) - 1: 2**t for t in range(1, 14)}
+    """`kary_arity` is 2^t at m + 1 = 2^(t^2), where log 2 log(m + 1) is the square of t log 2, and the ceiling in
+    256-bit balls at every other m up to 20000. The last bit of a logarithm decides at the former: one more is too much.
+    """
+    whole = {2 ** (t * t) - 1: 2**t for t in range(1, 65)}
     for m, arity in whole.items():
         assert subject(m) == arity, (m, subject(m))
         for near in (m - 1, m + 1):
             assert near < 1 or near > 2**40 or subject(near) == in_balls(near), near
     assert all(subject(m) == in_balls(m) for m in range(1, 20_001) if m not in whole)
-    return "K is 2^t at m + 1 = 2^(t^2) for t <= 13, and the ceiling in balls at all other m up to 20000"
+    return "K is 2^t at m + 1 = 2^(t^2) for t <= 64, and the ceiling in balls at all other m up to 20000"

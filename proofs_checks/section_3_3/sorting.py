@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
 import z3
 
+from pq import gap as gap_with_ties
 from proofs_checks.engine.registry import check
-from proofs_checks.tools.exact import Algorithm, Grid, Prior, gap, probability, psi
+from proofs_checks.tools.exact import Algorithm, Grid, Points, Prior, gap, probability, psi
 from proofs_checks.tools.solver import absolute, maximum, prove
 
 F = Fraction
@@ -65,21 +67,42 @@ def _by_lower_ends(low0: z3.ArithRef, high0: z3.ArithRef, low1: z3.ArithRef, hig
     "text:sorting",
     "lem:shuffle",
     "ours:ties",
-    code=apart,
-    rejects=[lambda low0, high0, low1, high1: high0 >= low1, _by_lower_ends],
+    code=(apart, gap_with_ties),
+    rejects=[
+        lambda low0, high0, low1, high1: high0 >= low1,
+        _by_lower_ends,
+        lambda low0, high0, low1, high1: low0 > high1,  # no record between the outputs
+        lambda low0, high0, low1, high1: z3.And(low0 >= high1, high0 > low0),  # the higher one tied
+        lambda low0, high0, low1, high1: z3.And(low0 >= high1, high1 > low1),
+    ],
 )
 def check_shuffle_ties(subject: Swap = apart) -> str:
-    """The same where a tied value covers a range of ranks (ours)."""
-    t0, t1, low0, high0, low1, high1 = z3.Ints("t0 t1 low0 high0 low1 high1")
+    """The same where a tied value covers a range of ranks (ours): what is assumed of the ranges, which is proved to be
+    enough, is so for any two outputs that are out of order; and the gaps of small columns, as the package has them."""
 
     def distance(t: z3.ArithRef, low: z3.ArithRef, high: z3.ArithRef) -> z3.ArithRef:
         return maximum(maximum(low - t, t - high), z3.IntVal(0))
 
+    t0, t1, low0, high0, low1, high1 = z3.Ints("t0 t1 low0 high0 low1 high1")
     order = z3.And(t0 <= t1, low0 <= high0, low1 <= high1, subject(low0, high0, low1, high1))
     now = maximum(distance(t0, low0, high0), distance(t1, low1, high1))
     swapped = maximum(distance(t0, low1, high1), distance(t1, low0, high0))
     prove(z3.Implies(order, now >= swapped), "lem:shuffle with ties")
-    return "lem:shuffle holds for gaps to tied rank ranges too (all integers)"
+    places, pairs = [F(k, 2) for k in range(1, 8)], 0
+    for size in range(1, 5):
+        for values in itertools.combinations_with_replacement((F(1), F(2), F(3)), size):
+            data, x = Points(values), [float(value) for value in values]
+            for o1, o0 in itertools.combinations(places, 2):
+                ranges = [z3.IntVal(count(o)) for o in (o0, o1) for count in (data.below, data.upto)]
+                assert z3.is_true(z3.simplify(subject(*ranges))), f"{values}: nothing is said of {o0} before {o1}"
+                for ranks in itertools.combinations_with_replacement(range(size + 1), 2):
+                    levels, outputs = [F(rank, size) for rank in ranks], [float(o0), float(o1)]
+                    found = [max(gap_with_ties(x, levels, order)) for order in (outputs, outputs[::-1])]
+                    assert found[0] >= found[1], (values, ranks, o0, o1)
+                    pairs += 1
+    return (
+        f"lem:shuffle holds for gaps to tied rank ranges too (all integers; {pairs} pairs of outputs of small columns)"
+    )
 
 
 def case_three(t0: z3.ArithRef, t1: z3.ArithRef, c0: z3.ArithRef, c1: z3.ArithRef) -> z3.ArithRef:

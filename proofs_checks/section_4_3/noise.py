@@ -8,10 +8,12 @@ from fractions import Fraction
 from typing import Any
 
 import mpmath
+import numpy as np
 import sympy
 from flint import arb
 
 from pq import bounds
+from pq.learners import DPFTRL
 from proofs_checks.engine.registry import check
 from proofs_checks.tools.exact import ball
 from proofs_checks.tools.gaussian import certify, corrected_multiplier, exact_delta, log_of, printed_multiplier
@@ -125,6 +127,45 @@ def check_noise_index(subject: Callable[[Sequence[int], int], int] = gradients_b
     return (
         "the comparison iterate must sum gradients up to t-1: with the printed index b_1 = -(first gradient), not noise"
     )
+
+
+def _private_sums(gradients: np.ndarray, std: float, reach: float, eta: float) -> np.ndarray:
+    """Points of DP-FTRL on [-reach, reach], each before its gradient, with the same noise whatever the gradients."""
+    seeded = np.random.default_rng(71)
+    learner = DPFTRL([0.0], steps=len(gradients), step=eta, noise_std=std, rng=seeded, lower=-reach, upper=reach)
+    points = []
+    for gradient in gradients:
+        points.append(float(learner.point[0]))
+        learner.update([gradient])
+    return np.array(points)
+
+
+@check("step:dpftrl-index", code=DPFTRL, rejects=[(1, 0), (0, 1), (1, 1), (-1, 0), (0, -1)])
+def check_comparison_iterate(subject: tuple[int, int] = (0, 0)) -> str:
+    """DP-FTRL of the package: with sums to t-1, b_t is the noise (what the sums are without gradients), the iterate
+    without noise is within eta |b_t|, and the regret within the printed bound. As printed, b_1 = -1 for gradients of 1.
+
+    subject: gradients that b_t, and the comparison iterate, sum beyond the first t-1.
+    """
+    ones = np.ones(8)
+    assert -_private_sums(ones, 0.0, np.inf, 1.0)[0] - ones[:1].sum() == -1, "as the row says"
+    draw, closest = np.random.default_rng(72), 0.0
+    for std, kind in ((0.0, "ones"), (0.0, "signs"), (0.25, "ones"), (2.0, "signs"), (0.25, "signs"), (30.0, "ones")):
+        steps, eta = 40, 2.0**-4
+        gradients = np.ones(steps) if kind == "ones" else draw.choice([-1.0, 1.0], steps)
+        summed = np.concatenate([[0.0], np.cumsum(gradients), [gradients.sum()]])
+        noise = -_private_sums(np.zeros(steps), std, np.inf, 1.0)
+        to_b, to_iterate = (summed[[min(max(t + more, 0), steps) for t in range(steps)]] for more in subject)
+        found = -_private_sums(gradients, std, np.inf, 1.0) - to_b
+        assert np.allclose(found, noise, rtol=0, atol=1e-9), (std, kind, "b_t is not the noise")
+        points, compared = _private_sums(gradients, std, 1.0, eta), np.clip(-eta * to_iterate, -1, 1)
+        moved = np.abs(compared - points)
+        assert np.all(moved <= eta * np.abs(found) * (1 + 1e-9) + 1e-12), (std, kind, "the iterate is farther away")
+        regret = float(points @ gradients) + abs(float(gradients.sum()))  # against the best end of [-1, 1]
+        bound = 0.5 / eta + eta * (steps + float(np.abs(found).sum()))
+        assert regret <= bound, (std, kind, regret, bound)
+        closest = max(closest, regret / bound)
+    return f"b_t and the iterate of thm:dpftrl sum to t-1: noise, move and bound hold (regret to {closest:.2f} of it)"
 
 
 def _one_more_node(steps: int, *, release_total: bool) -> int:

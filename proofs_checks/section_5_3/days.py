@@ -161,7 +161,11 @@ def _fits(days: int, share: Fraction) -> bool:
     return True
 
 
-@check("text:low-privacy-regime", code=Ledger, rejects=[lambda days: 2, lambda days: days, lambda days: F(101, 100)])
+@check(
+    "text:low-privacy-regime",
+    code=Ledger,
+    rejects=[lambda days: 2, lambda days: days, *(lambda days, by=by: F(by, 100) for by in (50, 99, 101))],
+)
 def check_small_shares(subject: Callable[[int], int | Fraction] = lambda days: 1) -> str:
     """A record in T data sets loses more than epsilon if each has 1% more than epsilon/T, let alone all of it.
 
@@ -170,7 +174,8 @@ def check_small_shares(subject: Callable[[int], int | Fraction] = lambda days: 1
     root, tiny = F(199, 200), F(1, 10**9)  # s is its hundredth power, so that hundredths of a share are exact
     s = root**100
     for days in (2, 3, 7):
-        for share, private in ((F(subject(days)), True), (F(101, 100), False), (F(2), False), (F(days), False)):
+        left = F(subject(days))  # what is left for each, and no more
+        for share, private in ((left, True), (F(101, 100) * left, False), (F(2), False), (F(days), False)):
             z = root ** int(100 * share)
             laws: list[Law] = []
             for data in (Grid(1), Grid(2)):

@@ -186,20 +186,30 @@ def check_improvement(subject: tuple[str, ...] = ("prev", "prox")) -> str:
     return "below Uniform at epsilon 0.001: " + ", ".join(f"{name} {gain:.0%}" for name, gain in gains.items())
 
 
-@check("text:heavy-tails-strong", rejects=["prev_plain", "dp", "uniform"])
-def check_heavy_tails(subject: str = "cauchy") -> str:
-    """'The strength of the Cauchy and half-Cauchy priors as unbounded substitutes for the Uniform': the Cauchy is never
-    behind it, the half-Cauchy on air times."""
+@check(
+    "text:heavy-tails-strong",
+    rejects=[
+        *((other, "half_cauchy") for other in ("prev_plain", "dp", "uniform")),
+        *(("cauchy", other) for other in ("prev_plain", "dp", "uniform")),
+    ],
+)
+def check_heavy_tails(subject: tuple[str, str] = ("cauchy", "half_cauchy")) -> str:
+    """'The strength of the Cauchy and half-Cauchy priors as unbounded substitutes for the Uniform': the Cauchy is ahead
+    up to 0.3 and never behind it, nor the half-Cauchy on CitiBike; that is behind on air times."""
+    cauchy, half = subject
     wins = {}
-    for data in ("synthetic_noisy", "citibike", "worldnews", "flights_air_time", "flights_delay"):
-        better, worse = ahead(by_budget(data, "uniform"), by_budget(data, subject))
-        assert set(better) >= {epsilon for epsilon in by_budget(data, subject) if epsilon <= 0.3}, data
-        assert not worse, (data, worse)
-        wins[data] = len(better)
-    assert not ahead(by_budget("citibike", "uniform"), by_budget("citibike", "half_cauchy"))[1]
-    air, half = by_budget("flights_air_time", "uniform"), by_budget("flights_air_time", "half_cauchy")
-    assert ahead(air, half)[1] == [epsilon for epsilon in air if epsilon < 0.1], "behind on air times"
-    assert [round(half[1e-5][0]), round(air[1e-5][0])] == [402, 287]
+    tasks = [(data, cauchy) for data in (*TASKS, "worldnews")] + [("citibike", half)]
+    for (data, prior), variant in itertools.product(tasks, ("paper", "sharp")):
+        uniform, heavy = (by_budget(data, one, calibration=variant) for one in ("uniform", prior))
+        better, worse = ahead(uniform, heavy)
+        assert set(better) >= {epsilon for epsilon in heavy if epsilon < 0.5}, (data, prior, variant)
+        assert not worse, (data, prior, variant, worse)
+        if prior == cauchy:
+            wins[data] = len(better)
+    for variant, least, records in (("sharp", 0.1, [402, 287]), ("paper", 0.3, None)):
+        air, other = (by_budget("flights_air_time", one, calibration=variant) for one in ("uniform", "half_cauchy"))
+        assert ahead(air, other)[1] == [epsilon for epsilon in air if epsilon < least], "behind on air times"
+        assert records in (None, [round(other[1e-5][0]), round(air[1e-5][0])])
     return "static Cauchy ahead of Uniform at " + ", ".join(f"{n} of 15 budgets ({d})" for d, n in wins.items())
 
 
