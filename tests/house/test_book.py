@@ -93,7 +93,7 @@ def test_the_public_site_holds_no_solutions(site: Path) -> None:
     text = "".join(path.read_text(encoding="utf-8") for path in (site / "pages").glob("*.html"))
     assert text.count('class="exercise') >= 30
     assert "Solution" not in text
-    assert "gives the new values" in text and "The probabilities multiply" not in text
+    assert "gives the new optimal interval" in text and "The probabilities multiply" not in text
 
 
 # --- the browser ----------------------------------------------------------------------------------------------------

@@ -27,7 +27,7 @@ LAW_COLUMNS = ("mechanism", *LAW_CHOICES, "assume_smooth", "pairs", "ratio", "pr
 def laws() -> Iterator[dict[str, Any]]:
     """Each mechanism with each of the `LAW_CHOICES`, but for what a mechanism refuses, and joint ones of a smooth
     column, without a grid, on which all ways to place three outputs are too many."""
-    each = [(*one, False) for one in itertools.product(MECHANISMS, *LAW_CHOICES.values())]
+    each = [(*one, False) for one in itertools.product(sorted(MECHANISMS), *LAW_CHOICES.values())]
     smooth = itertools.product(["joint"], LAW_CHOICES["adjacency"], [None], LAW_CHOICES["epsilon"])
     for name, *values in [*each, *((*one, SMOOTH_JOINT, True) for one in smooth)]:
         setting = {"mechanism": name, **dict(zip((*LAW_CHOICES, "assume_smooth"), values, strict=True))}
