@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pq.private.columns.cells import Points, PointsView, Ranks
-from pq.private.columns.door import LARGEST, Array, one_zero
+from pq.private.columns.door import LARGEST, Array
 
 NO_GAPS: Ranks = np.empty(0, dtype=np.int64)
 
@@ -122,7 +122,7 @@ def joined_part(room: Array, size: int, tied: Array, ties: Ranks, counts: Ranks,
     found.sort()
     places = np.searchsorted(found, tied[is_tied])
     np.clip(found, -LARGEST, LARGEST, out=found)
-    found[:] = one_zero(found)
+    found += 0.0  # one zero
     own = counts[wanted]
     distinct = own - ties + is_tied  # of each bucket among those found, but that equal ones count each
     others = np.cumsum(counts)[wanted] - np.cumsum(own)  # records of other buckets before each

@@ -212,6 +212,8 @@ class _Counted:
         np.add.at(turns, np.searchsorted(up_to, last, side="right") + 1, -1)
         is_near = np.cumsum(turns)[:-2] > 0
         near = np.flatnonzero(is_near & (self.counts > 0))
+        if not len(self.points):
+            return near
         is_near[self._of_points] = True
         both = np.flatnonzero(is_near & (self.counts > 0))
         return both if len(both) == len(near) or self.is_little(both) else near

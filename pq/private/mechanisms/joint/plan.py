@@ -45,8 +45,6 @@ FEWEST_PLACES, MOST_PLACES = 8, 64
 MOST_PARTS = 288  # of a base measure for machine code
 FEWEST_TOTAL = {True: 4, False: 3}  # from so many outputs on, of a smooth column and others, the total is drawn as well
 
-NOT_ORDERABLE = "priors must leave some mass to outputs in increasing order for a joint release"
-
 
 @dataclass(frozen=True)
 class JointPlan:
@@ -102,17 +100,12 @@ class JointPlan:
             raise ValueError('total must not be "records" under "add-remove": the number of records is not public')
         each = _each_prior(priors, len(exact))
         nats = exact_rate(budget, adjacency)
-        if not is_orderable(each):
-            raise ValueError(NOT_ORDERABLE)
         step = total_step(nats, len(exact), total)
         return cls(exact, budget, adjacency, total, each, grid_step(grid, each), step, _places(size_guess, nats))
 
     def with_priors(self, priors: Any) -> JointPlan:
         """The same with other priors, and with what follows from the quantiles alone. Raises as `of`."""
-        each = _each_prior(priors, self.size)
-        if not is_orderable(each):
-            raise ValueError(NOT_ORDERABLE)
-        other = replace(self, priors=each)
+        other = replace(self, priors=_each_prior(priors, self.size))
         other.__dict__.update({name: getattr(self, name) for name in ("levels", "shares", "share_rests")})
         return other
 
@@ -256,6 +249,8 @@ def _each_prior(priors: Any, count: int) -> tuple[Prior, ...]:
         raise TypeError("priors must be a prior of pq or a sequence of them")
     if len(each) != count:
         raise ValueError(f"priors must be one prior or one per quantile: got {len(each)} for {count} quantiles")
+    if not is_orderable(each):
+        raise ValueError("priors must leave some mass to outputs in increasing order for a joint release")
     return tuple(each)
 
 
