@@ -15,6 +15,7 @@ import scipy.stats
 
 from pq.core.priors import Cauchy, HalfCauchy, Laplace, Mixture, Normal, PiecewiseConstant, Prior, Uniform, from_scipy
 from pq.core.scores import log_sum
+from pq.private.mechanisms.joint import chain_machine
 from pq.private.mechanisms.joint import density as joint_density
 from pq.private.mechanisms.joint import law as joint
 from pq.private.mechanisms.joint import machine as joint_machine
@@ -239,6 +240,29 @@ def test_many_outputs_of_a_dense_column_are_work_for_the_machine(monkeypatch: py
     got, _ = draw_joint_fast(plan, x, None, np.random.default_rng(5).random)
     assert np.allclose(got, want, rtol=1e-9, atol=1e-12)
     assert weigh(plan, Records.of(plan, x, None)).log_proposed < -600.0
+
+
+def test_sums_over_sources_apart_are_those_of_the_queue_to_the_last_bit() -> None:
+    """In 300 pairs of windows that do not overlap, with equal and uneven ranks, shifts small and large; and a plain sum
+    over all pairs is within rounding."""
+    rng = np.random.default_rng(8)
+    general = [getattr(chain_machine, name).py_func for name in ("_sums", "_near", "_add_far")]
+    for _ in range(300):
+        first, between, last = rng.integers(1, 30, 3).tolist()
+        size = first + between + last
+        rank = np.cumsum(rng.choice([0.0, 1.0, 1.0, 3.5], size))
+        rate, shift = rng.uniform(0.1, 3.0), rng.uniform(-1.0, 1.2 * rank[-1])
+        decay = np.exp(-rate * np.diff(rank, prepend=rank[0]))
+        cells, source, target = (rank, decay), (0, first), (first + between, size)
+        weights, near = rng.random(first) * (rng.random(first) < 0.8), np.empty(size, dtype=np.int64)
+        work, queue, apart = np.empty((4, size)), np.empty(last), np.empty(last)
+        general[0](cells, weights, 0, first, first, *work[:3])
+        general[1](cells, rate, shift, source, target, work[0], near, queue)
+        general[2](cells, rate, shift, weights, source, first, target, near, work, queue)
+        chain_machine._arrive_apart.py_func(cells, rate, shift, weights, source, target, work, apart)
+        assert np.array_equal(queue, apart)
+        far = np.abs(rank[first + between :, None] - rank[None, :first] - shift)
+        assert np.allclose(apart, np.exp(-rate * far) @ weights, rtol=1e-12, atol=1e-300)
 
 
 def test_what_the_machine_would_lose_is_left_to_the_formulas() -> None:

@@ -209,8 +209,7 @@ def test_a_part_is_the_column_but_for_its_gaps(name: str, levels: Any, monkeypat
         if i not in part.gaps:
             assert np.all(known[part.before[i] : part.before[i + 1]] == value)
         assert part.before[i + 1] <= above or (i, i + 1) == tuple(part.gaps[-2:])
-    for level in levels:
-        part.check_ranks(level * part.n - 50, level * part.n + 50)
+    part.check_ranks(np.array(levels) * part.n - 50, np.array(levels) * part.n + 50)
     ends = np.concatenate([known[::997], known[::997] + 1e-3, [-np.inf, np.inf, 0.0, 0.5, 1e308]])
     if name == "hidden":  # all other records are in one bucket: whoever asks for more sorts
         with pytest.raises(Unknown):
@@ -224,7 +223,8 @@ def test_what_is_not_known_stops_whoever_asks() -> None:
     view = part.view(-math.inf, math.inf)
     assert view.n == 11
     assert view.cells(2, 3, (-math.inf, math.inf))[1].tolist() == [10, 11]
-    for ask in (lambda: view.cells(0, 1, (0.0, 9.0)), lambda: part.view(3.0, 9.0), lambda: part.check_ranks(0, 2)):
+    ends = np.array([10.5, 0.0, -1e300]), np.array([10.7, 2.0, 1e300])  # the first of them asks for nothing
+    for ask in (lambda: view.cells(0, 1, (0.0, 9.0)), lambda: part.view(3.0, 9.0), lambda: part.check_ranks(*ends)):
         with pytest.raises(Unknown):
             ask()
 
@@ -269,8 +269,8 @@ def test_a_part_that_hid_its_gaps_would_give_another_release(monkeypatch: pytest
     levels, differ = [0.2, 0.4, 0.5, 0.6, 0.8], 0
     column = pq.SortedColumn(x)
 
-    def hiding(records: Pieces, quantiles: Floats, reach: float, points: Floats) -> Any:
-        for part in parts_of(records, quantiles, reach / 20, points):
+    def hiding(records: Pieces, quantiles: Floats, reach: float, *others: Any) -> Any:
+        for part in parts_of(records, quantiles, reach / 20, *others):
             yield PartOfColumn(part.values, part.before)
 
     monkeypatch.setattr(releases, "parts_of", hiding)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -31,11 +31,13 @@ class Near(NamedTuple):
     """What a release rarely looks beyond, as far as public facts tell.
 
     quantiles: (m,). ranks: around each, one number or (m,). points: (p,) increasing, up to which records are counted.
+    growth: ranks more, one number or (m,), for each time that there are e times as many records as a million.
     """
 
     quantiles: Array
     ranks: Array | float
     points: Array = np.empty(0)
+    growth: Array | float = 0.0
 
 
 class Unknown(Exception):
@@ -60,20 +62,35 @@ class PartOfColumn(Points):
     gaps: Ranks = field(default_factory=lambda: NO_GAPS)
     count: Callable[[Array], Ranks] | None = None
 
+    @property
+    def records(self) -> Array:
+        """The values that are records: not one that only stands for what is above all of them."""
+        return self.values[:-1] if len(self.gaps) and self.gaps[-1] == len(self.values) else self.values
+
     def check(self, first: int, last: int, near: tuple[float, float] | None = None) -> None:
         """Raises `Unknown` unless the cells first..last are known. near: the ranks for which they are looked at."""
-        if np.searchsorted(self.gaps, first, side="left") < np.searchsorted(self.gaps, last, side="right"):
-            assert self.before is not None
-            ends = np.clip([first, last + 1], 0, len(self.values))
-            low, high = self.before[ends].tolist()
-            raise Unknown(wanted=[Wanted(low, high, near)])
+        if self._has_gap(first, last):
+            raise Unknown(wanted=[self._wanted(first, last, near)])
 
-    def check_ranks(self, low: float, high: float) -> None:
-        """Raises `Unknown` unless all cells of some ranks are known."""
+    def check_ranks(self, low: Array, high: Array) -> None:
+        """Raises `Unknown` unless all cells of the ranks from low (k,) to high (k,) are known."""
         assert self.before is not None
-        one, other = math.ceil(low), math.floor(high)  # for floats all of `before` would be made floats
-        first, last = np.searchsorted(self.before, one, side="left"), np.searchsorted(self.before, other, side="right")
-        self.check(int(first), int(last) - 1, (low, high))
+        one, other = (np.clip(ends, -1, self.n + 1) for ends in (np.ceil(low), np.floor(high)))
+        first = np.searchsorted(self.before, one.astype(np.int64), side="left")  # for floats `before` would be copied
+        last = np.searchsorted(self.before, other.astype(np.int64), side="right") - 1
+        beyond = np.flatnonzero(self._has_gap(first, last)).tolist()
+        if beyond:
+            raise Unknown(wanted=[self._wanted(first[i], last[i], (float(low[i]), float(high[i]))) for i in beyond])
+
+    def _has_gap(self, first: Any, last: Any) -> Any:
+        """Whether one of the cells first..last is unknown."""
+        return np.searchsorted(self.gaps, first, side="left") < np.searchsorted(self.gaps, last, side="right")
+
+    def _wanted(self, first: int, last: int, near: tuple[float, float] | None) -> Wanted:
+        """What would have been known with the cells first..last."""
+        assert self.before is not None
+        low, high = self.before[np.clip([first, last + 1], 0, len(self.values))].tolist()
+        return Wanted(low, high, near)
 
     def up_to(self, ends: Array) -> Ranks:
         places, known = np.searchsorted(self.values, ends, side="right"), super().up_to(ends)

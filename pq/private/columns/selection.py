@@ -30,7 +30,7 @@ FEWEST = 1 << 17  # records of which a part is looked for: fewer are sorted soon
 LITTLE = 1 << 15  # records that may be collected, whatever share of all they are
 BUCKETS, SAMPLE = 1 << 13, 1 << 11
 TRIMMED = 16  # numbers of the sample at either end that lie in the outermost buckets
-COLLECTED = 1.0 / 8.0  # share of the records that is collected at most
+COLLECTED = 1.0 / 6.0  # share of the records that is collected at most
 SLACK = 1.25  # times as much as that by which a sample, which is off at times, is to tell that something is little
 MORE = 8.0  # times as many ranks, where those looked up do not do and nobody can tell which would
 MOST_LOOKS = 8  # at a column before it is sorted
@@ -41,7 +41,7 @@ BLOCK = 1 << 10  # as in `pq.private.fast.buckets`
 CHUNK = 1 << 15  # records that are made floats at a time
 SPLIT = 1 << 9  # as in `pq.private.fast.buckets`
 CROWDED = 12  # numbers of the sample from which a bucket is split
-NOWHERE = np.empty(0)
+NOWHERE, NONE_HELD = np.empty(0), np.empty(0, dtype=np.int64)
 SEED: int | None = None  # of where samples are taken: anew for each, so that no column is made to mislead them
 
 
@@ -76,7 +76,7 @@ class Pieces:
 
 
 def parts_of(
-    records: Pieces, quantiles: Array, reach: Array | float, points: Array = NOWHERE
+    records: Pieces, quantiles: Array, reach: Array | float, points: Array = NOWHERE, growth: Array | float = 0.0
 ) -> Generator[PartOfColumn, Sequence[Wanted] | None, None]:
     """What lies within a reach, in ranks, of the quantiles of some records and around some points, see `Near`, and
     then, while that is little, with the ranks that are sent back as wanted, or within `MORE` times as much; nothing if
@@ -87,6 +87,7 @@ def parts_of(
     n = len(records)
     if n < FEWEST or not all(engine.ready(0.0) for engine in (COUNT, COLLECT, BETWEEN)):
         return
+    reach = reach + growth * max(math.log(n / 1e6), 0.0)
     near, sent = _between(records, quantiles, float(np.max(reach))), None
     if near is not None:
         sent = yield near
@@ -222,23 +223,28 @@ class _Counted:
         """What lies in some buckets; None if that is too much."""
         found = self._collected(wanted) if len(wanted) > 0 and self.is_little(wanted) else None
         part = None if found is None else joined_part(*found, self.counts, wanted)
-        return None if part is None else replace(part, count=self.up_to)
+        return None if part is None else replace(part, count=lambda ends: self.up_to(ends, wanted, part.records))
 
     def is_little(self, wanted: Ints) -> bool:
         """Whether some buckets seem to hold few records, or many of one number by the sample."""
-        most = max(len(self.records) * COLLECTED, LITTLE)
-        if np.sum(self.counts[wanted]) <= most:
+        if np.sum(self.counts[wanted]) <= self._most:
             return True
         own = self._of_sample
         other = np.isin(own, wanted) & (self.sample != self._commonest[own])
-        return float(np.count_nonzero(other)) * len(self.records) <= SLACK * most * len(self.sample)
+        return float(np.count_nonzero(other)) * len(self.records) <= SLACK * self._most * len(self.sample)
 
-    def up_to(self, ends: Array) -> Ints:
-        """Records at or below each of some distinct numbers in increasing order."""
+    def up_to(self, ends: Array, held: Ints = NONE_HELD, values: Array = NOWHERE) -> Ints:
+        """Records at or below each of some distinct numbers in increasing order.
+
+        held, values: buckets whose records are these values, in increasing order. An end that is in one of them must be
+        above or below all that is there.
+        """
         own = self.buckets.numbers(ends)
-        if not self.counts[own].any():
-            return self._ends[own]
         wanted = np.unique(own)
+        if np.all((self.counts[wanted] == 0) | np.isin(wanted, held)):
+            following = np.append(values, math.inf)[np.searchsorted(values, ends, side="right")]
+            is_below = (following < math.inf) & (self.buckets.numbers(following) == own)
+            return self._ends[own] - np.where(is_below, self.counts[own], 0)
         found = self._collected(wanted)
         if found is None:
             raise Unknown(everything=True)
@@ -257,8 +263,7 @@ class _Counted:
         there; None if that is much. There is room for these numbers, and one more, too."""
         but, tied = np.full(len(self.counts), np.nan), self._commonest[wanted]
         but[wanted] = np.where(np.isnan(tied), np.where(wanted > 0, -np.inf, np.inf), tied)  # what is in no such bucket
-        most, end = max(int(len(self.records) * COLLECTED), LITTLE), 0
-        most = min(most, int(np.sum(self.counts[wanted]))) + BLOCK
+        most, end = min(self._most, int(np.sum(self.counts[wanted]))) + BLOCK, 0
         out = np.empty(most + len(wanted) + 1)
         for piece in self.records:
             found = COLLECT(piece, piece.view(np.int64), *self.buckets.rule, but, out[end:most])
@@ -268,6 +273,11 @@ class _Counted:
         room = end + len(wanted) + 1
         out = out[:room].copy() if 2 * room < most else out  # numbers that were counted took up most of it
         return out, end, tied, (self.counts - self.buckets.counts([out[:end]]))[wanted]
+
+    @property
+    def _most(self) -> int:
+        """Records that may be collected."""
+        return max(int(len(self.records) * COLLECTED), LITTLE)
 
     @cached_property
     def _ends(self) -> Ints:

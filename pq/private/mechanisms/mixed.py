@@ -47,6 +47,7 @@ from pq.private.mechanisms.joint import (
     sampler,
 )
 from pq.private.mechanisms.joint.plan import JointPlan, usual_total
+from pq.private.mechanisms.joint.windows import wide_reaches
 from pq.private.mechanisms.protocol import LogParts, Mechanism, Outcome
 from pq.private.randomness import Source
 
@@ -55,7 +56,7 @@ LEAST_SHARE, MOST_SHARE = Fraction(1, 50), Fraction(1, 4)  # of the look
 CELLS = 128
 WIDTHS = 1, 2, 4, 8, 16  # cells that are seen together
 CLEAR = 2.5  # times the inverse rate of the noise that a count must exceed to be believed
-NEAR_EACH = 10.0  # nats for each output that a release rarely looks beyond: less than where nothing was learned
+NEAR_EACH = 10.25  # nats for each output that a release of a million rarely looks beyond: less than before a look
 KEPT = 0.15  # share of the base measure that the priors keep
 
 
@@ -103,7 +104,9 @@ class Mixed(Mechanism, name="mixed"):
     def near(self) -> Near | None:
         if self.request.step is not None:
             return None
-        near = near_outputs(self._joint.levels, self._joint.rate, NEAR_EACH)
+        levels, rate = self._joint.levels, self._joint.rate
+        near = near_outputs(levels, rate, NEAR_EACH)
+        near = near._replace(growth=wide_reaches(levels, len(levels) / rate))  # the narrower cells are, the dearer
         return near._replace(points=self.look.first.edges(())) if isinstance(self.look, CountedLook) else near
 
     def joint_after(self, places: Places) -> JointPlan:
@@ -197,9 +200,9 @@ def learned_base(priors: Sequence[Prior], seen: CellsOutcome, rate: float) -> Mi
         wide = np.diff(edges[at])
         above[~(np.isfinite(wide) & (wide > 0.0))] = 0.0  # without an end, or beyond it: the priors have to serve these
         share = (1.0 - KEPT) * width**-0.5 / sum(one**-0.5 for one in WIDTHS) / max(float(np.sum(above)), 1e-300)
-        parts += [
-            (share * above[i], Uniform(edges[at[i]], edges[at[i + 1]])) for i in np.flatnonzero(above > 0.0).tolist()
-        ]
+        stands = np.flatnonzero(above > 0.0)
+        ends = (share * above[stands], edges[at[stands]], edges[at[stands + 1]])
+        parts += [(weight, Uniform(one, other)) for weight, one, other in zip(*(e.tolist() for e in ends), strict=True)]
     left = 1.0 - math.fsum(weight for weight, _ in parts)
     parts += [(left * weight / len(distinct), part) for prior in distinct for weight, part in prior._components()]
     return Mixture(tuple(part for _, part in parts), tuple(weight for weight, _ in parts))

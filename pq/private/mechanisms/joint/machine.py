@@ -189,25 +189,25 @@ def _reach(plan: Any, column: Any, n: float) -> Any:
         return math.nan, math.nan, math.inf
     enough = lowest - settings[MARGIN]
     last_places = settings[FREE] - math.lgamma(plan[0].size + 1.0)
-    bounds, count = np.empty(MOST_SHELLS), 0
+    sums, count = np.empty(MOST_SHELLS), 0
     outer = reach
-    sums = _log_totals(settings, n, outer)
-    while sums + last_places > enough - settings[BEYOND]:
-        outer *= settings[RATIO]
-        bounds[count] = sums + _log_places(plan, column, n, outer)
-        sums = _log_totals(settings, n, outer)
+    sums[0] = _log_totals(settings, n, outer)
+    while sums[count] + last_places > enough - settings[BEYOND]:
         count += 1
         if count == MOST_SHELLS:
             return math.nan, math.nan, math.inf
+        outer *= settings[RATIO]
+        sums[count] = _log_totals(settings, n, outer)
     farthest = max(farthest, outer)
-    rest = sums + last_places
-    while count > 0:
-        top = max(rest, bounds[count - 1])
-        more = top + math.log(math.exp(rest - top) + math.exp(bounds[count - 1] - top))
+    rest = sums[count] + last_places
+    while count > 0:  # inward, as the shells inside the reach need no bounds
+        count -= 1
+        bound = sums[count] + _log_places(plan, column, n, outer)
+        top = max(rest, bound)
+        more = top + math.log(math.exp(rest - top) + math.exp(bound - top))
         if not more <= enough:
             return (math.nan if math.isnan(more) else outer), rest, farthest
         rest = more
-        count -= 1
         outer = reach * settings[RATIO] ** count
     return reach, rest, farthest
 
@@ -245,7 +245,9 @@ def walk_joint(sources: int) -> Any:
         cells = gather_cells(plan, column, _spans(levels, n, totals[0], totals[-1], reach))
         chain = new_chain(levels, cells, totals, n, reach)
         running, loss = np.empty(totals.size), -math.inf
-        for i in range(totals.size):
+        order, usual = np.arange(totals.size), np.argmin(np.abs(totals - n))
+        order[usual], order[-1] = order[-1], usual  # so that the chain is left with what a draw is most likely to need
+        for i in order:
             running[i] = sum_forward(plan, cells, chain, totals[i], n, reach)
             loss = max(loss, log_loss(plan, cells, chain, totals[i], n, reach))
         top = np.max(running)
@@ -254,13 +256,16 @@ def walk_joint(sources: int) -> Any:
         running = np.cumsum(np.exp(running - top))
         share = math.exp(log_rest - top) / running[-1]
         out[k + 2] = top + math.log(running[-1] * (1.0 + share))
-        below = np.empty(k)
+        below, filled = np.empty(k), usual
         for one in range(uniforms.shape[0]):
             u = uniforms[one]
             if u[PART] * (1.0 + share) < share:
                 return LEAVE
-            total = totals[choose_index(running, u[TOTAL])]
-            sum_forward(plan, cells, chain, total, n, reach)
+            chosen = choose_index(running, u[TOTAL])
+            total = totals[chosen]
+            if chosen != filled:
+                sum_forward(plan, cells, chain, total, n, reach)
+                filled = chosen
             if not draw_backward(plan, column, cells, chain, total, n, reach, u, out[:k], below):
                 return LEAVE
             if settings[KIND] != BEST or math.log(u[KEEP_BEST]) < _log_kept(plan, rests, below, n):

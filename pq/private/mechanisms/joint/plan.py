@@ -216,6 +216,8 @@ def is_orderable(priors: Sequence[Prior]) -> bool:
     >>> is_orderable([Uniform(0, 2), Uniform(0, 1)]), is_orderable([Uniform(2, 3), Uniform(0, 1)])
     (True, False)
     """
+    if len(differing(priors)) == 1:
+        return True
     bin_ = 0
     for possible in common_base(priors)[2] > -np.inf:
         if not np.any(possible[bin_:]):

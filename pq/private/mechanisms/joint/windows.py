@@ -14,7 +14,7 @@ import math
 import numpy as np
 
 from pq.private.columns.door import Array
-from pq.private.columns.part import PartOfColumn, Unknown, Wanted
+from pq.private.columns.part import PartOfColumn, Unknown
 from pq.private.mechanisms.joint.chain import CellChain, ChainCells, Records, Span, forward
 from pq.private.mechanisms.joint.plan import JointPlan
 
@@ -55,14 +55,8 @@ def check_windows(plan: JointPlan, part: PartOfColumn, reach: float) -> None:
     if math.isinf(reach):
         raise Unknown(everything=True)
     assert part.before is not None
-    wanted: list[Wanted] = []
-    for low, high in wide_windows(plan, float(part.before[-1]), reach):
-        try:
-            part.check_ranks(low - 1.0, high + 1.0)
-        except Unknown as unknown:
-            wanted += unknown.wanted
-    if wanted:
-        raise Unknown(wanted=wanted)
+    low, high = np.transpose(wide_windows(plan, float(part.before[-1]), reach))
+    part.check_ranks(low - 1.0, high + 1.0)
 
 
 def chain_within(plan: JointPlan, cells: ChainCells, n: float, total: float, reach: float) -> CellChain:
