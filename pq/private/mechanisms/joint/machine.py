@@ -212,6 +212,19 @@ def _reach(plan: Any, column: Any, n: float) -> Any:
     return reach, rest, farthest
 
 
+@compiled
+def _weigh(plan: Any, cells: Any, chain: Any, totals: Any, n: float, reach: float) -> Any:
+    """Logs of what each total weighs, a bound on what was lost, and of which total the chain is left: that which a draw
+    is most likely to need."""
+    weights, loss = np.empty(totals.size), -math.inf
+    order, usual = np.arange(totals.size), np.argmin(np.abs(totals - n))
+    order[usual], order[-1] = order[-1], usual
+    for i in order:
+        weights[i] = sum_forward(plan, cells, chain, totals[i], n, reach)
+        loss = max(loss, log_loss(plan, cells, chain, totals[i], n, reach))
+    return weights, loss, usual
+
+
 _READ, _TABLE = given(float64, 1), given(float64, 2)
 _SIGNATURE = int64(_READ, _READ, _READ, _READ, _READ, _READ, _TABLE, _READ, _TABLE, _TABLE, float64[::1])
 
@@ -244,19 +257,14 @@ def walk_joint(sources: int) -> Any:
             totals = np.arange(numbers[0], numbers[1] + 1.0) * unit
         cells = gather_cells(plan, column, _spans(levels, n, totals[0], totals[-1], reach))
         chain = new_chain(levels, cells, totals, n, reach)
-        running, loss = np.empty(totals.size), -math.inf
-        order, usual = np.arange(totals.size), np.argmin(np.abs(totals - n))
-        order[usual], order[-1] = order[-1], usual  # so that the chain is left with what a draw is most likely to need
-        for i in order:
-            running[i] = sum_forward(plan, cells, chain, totals[i], n, reach)
-            loss = max(loss, log_loss(plan, cells, chain, totals[i], n, reach))
+        running, loss, filled = _weigh(plan, cells, chain, totals, n, reach)
         top = np.max(running)
         if not math.isfinite(top) or not loss < top + LEAST_NATS:
             return LEAVE
         running = np.cumsum(np.exp(running - top))
         share = math.exp(log_rest - top) / running[-1]
         out[k + 2] = top + math.log(running[-1] * (1.0 + share))
-        below, filled = np.empty(k), usual
+        below = np.empty(k)
         for one in range(uniforms.shape[0]):
             u = uniforms[one]
             if u[PART] * (1.0 + share) < share:
