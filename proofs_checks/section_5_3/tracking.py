@@ -352,5 +352,8 @@ def check_update(subject: type[_Watched] = _Watched) -> str:
         assert np.all(np.abs(found.mean - mean) < 1e-4 * np.sqrt(np.diag(before.covariance)))
         assert np.all(np.abs(found.covariance - covariance) < 1e-4 * scale)
         assert np.linalg.eigvalsh(before.covariance - found.covariance).min() > -1e-7
+        mean[tracker.shapes] = 50.0  # cut as the row says: the log density, and the number of records
+        high = subject(tracker, Beliefs(mean, before.covariance), known, 0.5).after(edges, np.full(8, -(10**5)))
+        assert np.abs(high.mean[tracker.shapes]).max() == 8.0 and high.mean[tracker.size_at] == 5.0
         cases += 1
     return f"beliefs after a day are Bayes' for linear counts, in precisions: {cases} days"
