@@ -224,7 +224,7 @@ def check_small_shares(subject: Callable[[int], int | Fraction] = lambda days: 1
 def check_noiseless(subject: int = 0) -> str:
     """floor(100/(m+1)) records in each of m + 1 intervals: the ends are quantiles i/(m+1) with gap 0."""
     rng = np.random.default_rng(107)
-    for m in (1, 4, 9, 30):
+    for m in (1, 2, 4, 9, 30, 99, 150):  # with no records at last, and no gap
         count, ends = 100 // (m + 1), np.sort(rng.normal(size=m + 2))
         counts = np.full(m + 1, count)
         counts[0] += subject

@@ -145,6 +145,11 @@ def check_by_budget(subject: str = "prox") -> str:
     for data, other in itertools.product(SEQUENCES, ("uniform", "cauchy", "laplace", "prev")):
         places = against(by_budget(data, other), by_budget(data, subject))[1]
         assert {epsilon for epsilon in by_budget(data, other) if epsilon > 9} <= set(places), (data, other)
+    orders = []
+    for variant in ("sharp", "paper"):
+        means = {one: by_budget("citibike", one, calibration=variant)[0.1][0] for one in ("half_cauchy", "prev")}
+        orders.append(min(means, key=means.__getitem__))
+    assert orders == ["half_cauchy", "prev"], "others change places at 0.1 with the calibration"
     least = [1 - by_budget(data, subject)[0.001][0] / by_budget(data, "uniform")[0.001][0] for data in SEQUENCES]
     return "PubProx ahead of all up to epsilon 0.1; at 0.001 below Uniform by {:.0%} and {:.0%}".format(*least)
 
