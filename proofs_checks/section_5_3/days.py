@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from datetime import date
@@ -20,23 +21,41 @@ F = Fraction
 HALF = Fraction(1, 2)
 
 
-def widths(data: Sequence[int], rank: int) -> int:
-    """Length of the optimal interval."""
-    return data[rank] - data[rank - 1]
+STEP = F(1, 3)
+Bound = Callable[[Sequence[Fraction], int], Fraction]
 
 
-def no_ties(data: Sequence[int]) -> bool:
-    """No value occurs twice."""
-    return len(set(data)) == len(data)
+def least_width(data: Sequence[Fraction], rank: int) -> Fraction:
+    """What the grid says of the length of the optimal interval: a step if the value at the rank does not repeat."""
+    return STEP if data[rank] != data[rank - 1] else F(0)
 
 
-@check("text:discretisation-width", rejects=[lambda data: True, lambda data: len(data) > 2, lambda data: False])
-def check_discretisation_width(subject: Callable[[Sequence[int]], bool] = no_ties) -> str:
-    """Data on a grid of step 1: the optimal interval is at least 1 long for every rank only if no value repeats."""
-    for data in ((30, 31, 40), (1, 2, 3, 4), (7, 9), (30, 30, 30), (1, 2, 2, 3), (5, 5)):
-        enough = min(widths(data, rank) for rank in range(1, len(data))) >= 1
-        assert enough == subject(data), data
-    return "the grid bounds the optimal interval from below only without ties: ages (30, 30, 30) have length 0"
+@check(
+    "text:discretisation-width",
+    rejects=[
+        lambda data, rank: STEP,
+        lambda data, rank: F(99, 100) * least_width(data, rank),
+        lambda data, rank: F(101, 100) * least_width(data, rank),
+        lambda data, rank: STEP if len(set(data)) == len(data) else F(0),
+        lambda data, rank: STEP if data.count(data[rank]) == 1 else F(0),
+        lambda data, rank: STEP if len(set(data)) > 1 else F(0),
+    ],
+)
+def check_discretisation_width(subject: Bound = least_width) -> str:
+    """All data on six places of a grid: the optimal interval is as long as said, and no longer for some with ties at
+    the same ranks."""
+    least: dict[tuple[Any, ...], Fraction] = {}
+    for size in range(2, 6):
+        for places, rank in itertools.product(
+            itertools.combinations_with_replacement(range(6), size), range(1, size)
+        ):  # at rank 0 and n the interval is unbounded
+            data = [k * STEP for k in places]
+            length = data[rank] - data[rank - 1]
+            assert subject(data, rank) <= length, (data, rank)
+            ties = tuple(a == b for a, b in itertools.pairwise(data))
+            least[rank, ties] = min(least.get((rank, ties), length), length - subject(data, rank))
+    assert not any(least.values()), "longer for all data with these ties"
+    return f"the grid bounds the optimal interval from below but for ties at its rank: {len(least)} kinds of data"
 
 
 Follow = Callable[[Fraction, Points], Prior]
@@ -74,15 +93,28 @@ def _after_both(o: Fraction, data: Points) -> Prior:
     return after_output(o if data.size <= 3 else F(9), data)
 
 
-@check("text:proxy-losses", rejects=[after_data, _after_both])
+def _after_near(o: Fraction, data: Points) -> Prior:
+    """Tomorrow's prior from how far what was released lies from the data."""
+    return after_output(o if data.below(o) < data.size else F(0), data)
+
+
+@check("text:proxy-losses", rejects=[after_data, _after_both, _after_near])
 def check_proxy_privacy(subject: Follow = after_output) -> str:
     """Learning from released values costs nothing: two days about different people, budget epsilon each (exact)."""
-    z = F(1, 10)  # exp(-epsilon/2)
-    few, more = (Points(tuple(F(v) for v in range(1, n + 1))) for n in (3, 4))
-    today = _losses(((few, few), (more, few)), z, subject)
-    tomorrow = _losses(((few, few), (few, more)), z, subject)
-    assert max(today, tomorrow) <= z**-2, f"{float(max(today, tomorrow)):.0f} > {float(z**-2):.0f}"
-    assert tomorrow > F(9, 10) * z**-2
+    z, worst = F(1, 10), F(0)  # z = exp(-epsilon/2)
+    few = Points((F(1), F(2), F(3)))
+    for extra in (F(0), F(1), F(2), F(5, 2), F(4)):
+        more = Points(tuple(sorted((*few.values, extra))))
+        for one, other in (((few, few), (more, few)), ((more, more), (few, more)), ((few, few), (few, more))):
+            worst = max(worst, _losses((one, other), z, subject))
+            assert worst <= z**-2, f"{float(worst):.0f} > {float(z**-2):.0f}"
+    assert worst > F(9, 10) * z**-2
+    prior, likeliest = {F(0): F(2, 5), F(9): F(3, 5)}, []
+    for v in (F(0), F(9)):
+        law = mechanism(Restricted(Points((v,) * 3), -math.inf, math.inf), HALF, prior, z)
+        likeliest.append(max(law, key=law.__getitem__))
+    assert likeliest == [0, 9], "o_t differs, as the row says"
+    assert subject(F(likeliest[0]), few) != subject(F(likeliest[1]), few), "and what is learnt"
     return "two days about different people, the second prior from the first output: exact loss at most epsilon"
 
 
@@ -192,7 +224,7 @@ def check_small_shares(subject: Callable[[int], int | Fraction] = lambda days: 1
 def check_noiseless(subject: int = 0) -> str:
     """floor(100/(m+1)) records in each of m + 1 intervals: the ends are quantiles i/(m+1) with gap 0."""
     rng = np.random.default_rng(107)
-    for m in (1, 4, 9, 30):
+    for m in (1, 2, 4, 9, 30, 99, 150):  # with no records at last, and no gap
         count, ends = 100 // (m + 1), np.sort(rng.normal(size=m + 2))
         counts = np.full(m + 1, count)
         counts[0] += subject
@@ -208,8 +240,8 @@ def check_days(subject: tuple[date, date] = (date(2015, 9, 1), date(2022, 11, 30
     """September 2015 to November 2022: 2648 days, 'roughly 2500'; 'around day 1600' is January 2020, the start."""
     first, last = subject
     days = (last - first).days + 1
-    assert days == 2648
-    assert abs(days / 2500 - 1) < 0.06
     lockdown = (date(2020, 3, 22) - first).days + 1
+    assert (days, lockdown) == (2648, 1665), "as the row says"
+    assert abs(days / 2500 - 1) < 0.06
     assert 1600 < lockdown < 1600 * 1.05, lockdown
     return f"CitiBike: {days} calendar days for 'roughly 2500'; New York closed on day {lockdown}, 'around day 1600'"

@@ -184,10 +184,25 @@ class _Averaged(PubDistribution):
 
 
 class _Less(PubDistribution):
-    """A tenth less of the broad law than is said."""
+    """A hundredth less of the broad law than is said."""
+
+    by = 0.99
 
     def __init__(self, *arguments: Any, robust_weight: float, **named: Any) -> None:
-        super().__init__(*arguments, robust_weight=0.9 * robust_weight, **named)
+        super().__init__(*arguments, robust_weight=self.by * robust_weight, **named)
+
+
+class _More(_Less):
+    """A hundredth more, which the beliefs are short of."""
+
+    by = 1.01
+
+
+class _Blind(PubDistribution):
+    """Where the floats end, a law that is narrow."""
+
+    def _law(self, ahead: Any) -> Any:
+        return super()._law(ahead) if ahead.is_known else pq.Cauchy(0, 0.5)
 
 
 class _First(PubDistribution):
@@ -230,7 +245,7 @@ def misled(kind: type[PubDistribution], days: int, weight: Fraction) -> Any:
 @check(
     "ours:tracked-mixing",
     code=(PubDistribution, pq.log_psi),
-    rejects=[_Alone, _Averaged, _Less, _First],
+    rejects=[_Alone, _Averaged, _Less, _More, _Blind, _First],
 )
 def check_broad_law(subject: type[PubDistribution] = PubDistribution) -> str:
     """Masses of both laws in cells and intervals, by arc tangents and fractions, under beliefs that are all wrong."""
@@ -254,6 +269,10 @@ def check_broad_law(subject: type[PubDistribution] = PubDistribution) -> str:
         assert own_most <= (F(1, number) + SLACK) / (1 - weight) + SLACK, (days, float(own_most))
         worst[weight] = max(worst.get(weight, 0.0), float(most))
     assert min(worst.values()) > 0.97, "cells are finer than they need be"
+    far = subject([0.5], loc=1e300, scale=1.0, dimension=0, robust=pq.Cauchy(0, 1))  # no float lies between the places
+    for low, high in ((-1.0, 0.3), (2.0, 5e9)):
+        found = math.exp(far.priors([])[0].log_mass(low, high))
+        assert math.isclose(found, cauchy_mass(low, high), rel_tol=1e-9), "the broad law alone where the floats end"
     most = max(worst.values())
     return (
         f"a broad law of weight g = 1/4, 1/10 loses at most log 1/g: {cases} masses; no cell has over {most:.2f}/(g K)"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable
 from fractions import Fraction
@@ -11,6 +12,7 @@ import mpmath
 import numpy as np
 import sympy
 import z3
+from scipy import optimize
 
 from pq import bounds
 from pq.learners import OGD
@@ -111,59 +113,23 @@ def check_two_steps(subject: Callable[..., Any] = lambda a, b, c, d: a * c + b *
     return "separate step sizes never lose to a common one (z3, Cauchy and Schwarz) and can gain any factor"
 
 
-@check(
-    "thm:sequential/main-text",
-    rejects=[lambda logs, budget: math.sqrt(logs) / budget, lambda logs, budget: 0.24 + math.sqrt(logs) / budget],
-)
-def check_large_budgets(
-    subject: Callable[[float, float], float] = lambda logs, budget: 1 + math.sqrt(logs) / budget,
-) -> str:
-    """Main-text regret of sequential learning, T = d = m = 1: no budget makes up for a first prior without data."""
-    regret = 1.0  # Laplace of scale 1 at 0 against one at 1, on (1, 2]: the masses differ by a factor e
-    for logs in (10.0, 1e4, 1e12):  # log(2/delta'), with the largest budget that the theorem on DP-FTRL allows
-        bound = (1 + 1) / 1 * math.sqrt(subject(logs, 4 * logs))  # (d^(3/4) + sigma_max)/sigma_min, m = T = 1
-        assert regret <= bound, f"log(2/delta') = {logs:g}: regret {regret}, bound {bound:.3g}"
-    return "one step, eps' = 4 log(2/delta'): regret 1, and the printed bound tends to 0; a 1 beside the noise keeps it"
+def least_loss(features: np.ndarray, centre: np.ndarray) -> float:
+    """Of all maps in [-2, 2]^2 and phi in [1/2, 2]: a convex function of the three, once differentiable."""
+
+    def total(point: np.ndarray) -> tuple[float, np.ndarray]:
+        loss, slope, slope_phi = laplace_interval(features @ point[:2], point[2], centre - 0.05, centre + 0.05)
+        return float(np.sum(loss)), np.append(slope @ features, np.sum(slope_phi))
+
+    box, start = [(-2, 2), (-2, 2), (0.5, 2)], np.array([0.0, 0.0, 1.25])
+    found = optimize.minimize(total, start, jac=True, bounds=box, options={"ftol": 1e-13, "gtol": 1e-8})
+    slope, ends = total(found.x)[1], np.array([end[int(s < 0)] for end, s in zip(box, total(found.x)[1], strict=True)])
+    assert slope @ (found.x - ends) < 0.01, "no point of the box has less by more, as the loss lies above its tangent"
+    return float(found.fun)
 
 
-def l2_average(steps: int, m: int, d: int, epsilon: float, odds: float) -> float:
-    """Average regret of both runs with features of l2 norm 1, B = R = 1, scales 1/2 to 1; odds = log(2/delta')."""
-    box = {"feature_bound": 1.0, "weight_bound": 1.0, "data_bound": 1.0, "scale_min": 0.5, "scale_max": 1.0}
-    first, second = run_arguments(steps, m, d, box, (epsilon, 0.5), 0.1)
-    noise = math.sqrt(steps.bit_length() / 2) * (math.sqrt(odds + epsilon / 2) + math.sqrt(odds)) / (epsilon / 2)
-    runs = (first | {"lipschitz": 1.0, "sensitivity": 2.0}, second)  # F for F sqrt d
-    return sum(bounds.thm_dpftrl(steps, **run | {"noise": noise}) for run in runs) / steps
-
-
-@check(
-    "thm:sequential/main-text",
-    code=bounds.thm_dpftrl,
-    rejects=[
-        (1.25, 0.75, -0.5, 0.25),
-        (0.75, 0.5, -0.5, 0.25),
-        (0.75, 0.75, -1.0, 0.25),
-        (0.75, 0.75, -0.5, 0.5),
-        (0.75, 0.75, -0.5, 0.2525),
-        (0.75, 0.75, -0.495, 0.25),
-    ],
-)
-def check_main_rate(subject: tuple[float, float, float, float] = (0.75, 0.75, -0.5, 0.25)) -> str:
-    """Features of l2 norm 1 and eps' = O(sqrt(md log(2/delta'))): the average regret of both runs grows like d^(3/4),
-    m^(3/4), eps'^(-1/2) and log(2/delta')^(1/4), as printed in the main text, and falls like 1/sqrt(T) up to logs."""
-    at = {"steps": 2**40 - 1, "m": 10**4, "d": 10**12, "epsilon": 1e-3, "odds": 1e6}
-    here = l2_average(**at)  # type: ignore[arg-type]
-    for name, power in zip(("d", "m", "epsilon", "odds"), subject, strict=True):
-        factor = 16 if name in ("d", "m") else 1.5
-        grown = math.log(l2_average(**{**at, name: at[name] * factor}) / here) / math.log(factor)  # type: ignore[arg-type]
-        assert abs(grown - power) < 1e-4, (name, grown)
-    later = l2_average(**{**at, "steps": 2**80 - 1}) / here  # type: ignore[arg-type]
-    assert 2.0**-20 < later < 2.0**-20 * 2**0.75, "1/sqrt(T), and the logarithm of T to a power of 1/2 or so"
-    return "thm:sequential, features of l2 norm 1: d^(3/4) m^(3/4) log(2/delta')^(1/4)/sqrt(eps' T), up to logs of T"
-
-
-@check("text:online-descent", code=(OGD, laplace_interval), rejects=[0.05, 5.0])
+@check("text:online-descent", code=(OGD, laplace_interval), rejects=[0.45, 5.0])
 def check_online_descent(subject: float = 1.0) -> str:
-    """Gradient descent on the true losses competes with the best linear map and scale: regret <= D G sqrt(T)."""
+    """Gradient descent on the true losses competes with the best of all maps and scales: regret <= D G sqrt(T)."""
     steps, largest = 400, 0.0
     reach, slope = math.sqrt(2 * 2.0**2), math.sqrt(2.0)  # maps in [-2, 2]^2, features +-1
     half, steep = 0.75, 2.5 + 2.0  # phi in [1/2, 2] from its middle, |d phi| <= R + sigma_max
@@ -179,26 +145,25 @@ def check_online_descent(subject: float = 1.0) -> str:
             loss, grad, grad_phi = laplace_interval(float(maps @ f), phi, c - 0.05, c + 0.05)
             total += float(loss)
             learner.update([*(grad * f), grad_phi])
-        best = min(
-            float(np.sum(laplace_interval(features @ np.array([a, b]) * p, p, centre - 0.05, centre + 0.05)[0]))
-            for a in np.linspace(-1, 1, 9)
-            for b in np.linspace(-1, 1, 9)
-            for p in (0.5, 1.0, 2.0)
-        )
-        assert total - best <= subject * bound, (name, total - best, bound)
-        largest = max(largest, (total - best) / bound)
-    assert largest > 0.1 * subject, "the bound says nothing"
+        regret = total - least_loss(features, centre)
+        assert regret <= subject * bound, (name, regret, bound)
+        largest = max(largest, regret / bound)
+    assert round(largest, 2) == 0.46 and largest > 0.1 * subject, "as the row says"
     return f"descent on the true Laplace losses, five sequences: regret at most {largest:.2f} of (D G + D' G') sqrt(T)"
 
 
-@check("text:learning-leaks", rejects=[-1, 2])
-def check_update_tells(subject: int = 1) -> str:
+@check("text:learning-leaks", code=(OGD, laplace_interval), rejects=[-1, 2, 0.99, 1.01])
+def check_update_tells(subject: float = 1) -> str:
     """One step of online learning on U tells (1, 2) from (-2, -1): the derivatives in theta are -1 and 1."""
     theta = sympy.symbols("theta", real=True)
     right = -sympy.log((sympy.exp(theta - 1) - sympy.exp(theta - 2)) / 2)  # theta <= 1, scale 1
     left = -sympy.log((sympy.exp(-1 - theta) - sympy.exp(-2 - theta)) / 2)  # theta >= -1
     slopes = [sympy.simplify(sympy.diff(sympy.expand_log(u, force=True), theta)) for u in (right, left)]
     assert slopes == [-subject, subject], slopes
+    for eta, (low, high) in itertools.product((0.125, 0.5), ((1.0, 2.0), (-2.0, -1.0))):
+        learner = OGD([0.0], step=eta)
+        learner.update([float(laplace_interval(0.0, 1.0, low, high)[1])])
+        assert math.isclose(learner.point[0], math.copysign(eta, low), rel_tol=1e-12), "as the row says"
     return "after one step from 0 the location is +eta or -eta: it says which of two data sets there was"
 
 

@@ -11,6 +11,7 @@ from flint import arb
 
 from proofs_checks.engine.registry import check
 from proofs_checks.tools.exact import ball
+from proofs_checks.tools.gaussian import log_of
 from proofs_checks.tools.solver import follows
 
 F = Fraction
@@ -64,9 +65,24 @@ def outside_slope(phi: arb, distance: arb, half: arb) -> arb:
     return distance - half * (half * phi).coth()
 
 
+def least_of_box() -> arb:
+    """Best loss of the box v <= 2, phi in [1, 2], f = 1/2, interval (0.99, 1.01].
+
+    theta = v/2 is at most 1, the middle at phi = 1 and below it at every larger phi, and U falls up to the middle: so
+    theta = 1. The mass there is concave in phi while 1/phi lies inside, with slope 0 at 1 + log(101/99)/2.
+    """
+    low, high = F(99, 100), F(101, 100)
+    phi = 1 + log_of(high / low) / 2
+    assert 1 < phi < ball(1 / low), "the location 1/phi lies inside"
+    near, far = (1 - ball(high) * phi).exp(), (ball(low) * phi - 1).exp()
+    assert abs(ball(high) * near - ball(low) * far) < ball(F(1, 10**60)), "the slope of the mass, twice"
+    assert outside_slope(ball(1 / low), ball(1), ball((high - low) / 2)) > 0, "it rises where 1/phi leaves the interval"
+    return -(1 - (near + far) / 2).log()
+
+
 @check(
     "thm:sequential/parameter-box",
-    rejects=[(F(1), HALF, F(1)), (F(3, 2), F(1), F(9, 10))],
+    rejects=[(F(1), HALF, F(1)), (F(3, 2), F(1), F(9, 10)), (F(2), F(21, 20), HALF)],
 )
 def check_parameter_box(subject: tuple[Fraction, Fraction, Fraction] = (F(2), F(1), HALF)) -> str:
     """The best loss of the box is less than that of (w, sigma) by 0.3, so that no equality holds: with balls.
@@ -84,6 +100,8 @@ def check_parameter_box(subject: tuple[Fraction, Fraction, Fraction] = (F(2), F(
     near, far = (ball(phi * end - v * HALF) for end in (high, low))
     box = -(1 - ((-near).exp() + far.exp()) / 2).log()
     assert true > box + ball(F(3, 10)), (true, box)
-    shown = [float(value.mid()) for value in (true, box)]
+    least = least_of_box()
+    assert ball(F(4605, 1000)) < least <= box, "no point of the box has less"
+    shown = [float(value.mid()) for value in (true, least)]
     assert [round(value, 2) for value in shown] == [4.91, 4.61], "as the row says"
     return f"best loss over (w, sigma) {shown[0]:.3f}, in the box {shown[1]:.3f}: '=' in the proof must be '<='"

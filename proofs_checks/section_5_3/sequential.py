@@ -93,6 +93,12 @@ def check_dimension_power(subject: int = 2) -> str:
     wanted = 2 * b * f / s * sympy.sqrt(2 * m * d**subject * k * t * y)
     assert sympy.simplify(value - wanted) == 0
     # With the noise Y ~ sqrt(m d) the regret has d^(5/4); the printed d^(3/4) comes from this lost sqrt(d).
+    noisy = sympy.simplify(value.subs(y, sympy.sqrt(m * d)) / d ** (sympy.Rational(subject, 2) + sympy.Rational(1, 4)))
+    assert d not in noisy.free_symbols
+    known = {"quantiles": 1, "feature_bound": 1.0, "weight_bound": 1.0, "data_bound": 1.0, "scale_min": 1.0}
+    known |= {"scale_max": 1.0, "epsilon": 1.0, "delta": 1e-6, "beta": 0.1}
+    large = [bounds.thm_sequential(64, features=size, **known) for size in (10**12, 10**16)]  # type: ignore[arg-type]
+    assert abs(math.log10(large[1] / large[0]) - 5) < 1e-3, "d^(5/4) in the package too"
     return "A = 2B^2 m d/sigma^2 and D = k T F^2 d Y give d sqrt(m Y): the printed sqrt(md) loses sqrt(d), so d^(5/4)"
 
 
@@ -225,6 +231,8 @@ def check_dropped_one(subject: Callable[[int, int, float], float] = simplified) 
     for d in (1, 3):
         for beta in (0.5, 0.999, 0.9999999):
             assert first_step_regret(d, 1.0, 1.0, 1.0) <= subject(1, d, beta), (d, beta)
+    noise = z3.Real("noise")
+    follows(noise >= 1, goal=1 + noise <= 2 * noise)  # or with the noise doubled, from 1 on
     shown = 4 * 3 * math.sqrt(math.sqrt(2 * math.log(1 / 0.9999999) * math.log(2e6)))
     row = round(shown, 2), round(first_step_regret(1, 1.0, 1.0, 1.0), 2)
     assert row == (0.5, 0.99), "as the row says"
@@ -473,4 +481,6 @@ def check_range(subject: Callable[[Fraction, Fraction, Fraction], Fraction] = da
         slope = ball(radius) + ball(width) / (ball(width / scale).exp() - 1)
         assert slope < ball(subject(b, radius, scale)), (b, radius, scale)
         assert slope > ball(subject(b, radius, scale) * F(99_999, 100_000)), "more than is needed"
+    half = ball(F(1, 10**6))  # at location 0, scale 1, for an interval below 100: its middle less half coth(half)
+    assert abs(ball(100) - half - half * half.coth() - 99) < ball(F(1, 10**5)), "99, as the row says"
     return "data in [-R, R]: the derivative in phi reaches R + sigma_max, whatever B is (balls)"

@@ -1,0 +1,109 @@
+"""Regret of sequential learning as the main text has it: which budgets, which features."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable
+
+from pq import bounds
+from pq.losses import laplace_interval
+from proofs_checks.engine.registry import check
+from proofs_checks.tools.runs import run_arguments
+
+
+@check(
+    "thm:sequential/main-text",
+    code=laplace_interval,
+    rejects=[lambda logs, budget: math.sqrt(logs) / budget, lambda logs, budget: 0.24 + math.sqrt(logs) / budget],
+)
+def check_large_budgets(
+    subject: Callable[[float, float], float] = lambda logs, budget: 1 + math.sqrt(logs) / budget,
+) -> str:
+    """Main-text regret of sequential learning, T = d = m = 1: no budget makes up for a first prior without data."""
+    at = [float(laplace_interval(place, 1.0, 1.0, 2.0)[0]) for place in (0.0, 1.0, 1.5)]  # scale 1, w = 0, 1, 3/2
+    regret = at[0] - at[1]
+    assert math.isclose(regret, 1.0, rel_tol=1e-12) and at[2] < at[1], "1 against w = 1, as the row says, and more"
+    for logs in (10.0, 1e4, 1e12):  # log(2/delta'), with the largest budget that the theorem on DP-FTRL allows
+        bound = (1 + 1) / 1 * math.sqrt(subject(logs, 4 * logs))  # (d^(3/4) + sigma_max)/sigma_min, m = T = 1
+        assert regret <= bound, f"log(2/delta') = {logs:g}: regret {regret}, bound {bound:.3g}"
+        assert math.isclose(2 * math.sqrt(math.sqrt(logs) / (4 * logs)), logs**-0.25), "the printed one, in the row"
+    return "one step, eps' = 4 log(2/delta'): regret 1, and the printed bound tends to 0; a 1 beside the noise keeps it"
+
+
+def l2_average(
+    steps: int, m: int, d: int, epsilon: float, odds: float, scales: tuple[float, float] = (0.5, 1.0)
+) -> float:
+    """Average regret of both runs with features of l2 norm 1, B = R = 1; odds = log(2/delta')."""
+    box = {"feature_bound": 1.0, "weight_bound": 1.0, "data_bound": 1.0, "scale_min": scales[0], "scale_max": scales[1]}
+    first, second = run_arguments(steps, m, d, box, (epsilon, 0.5), 0.1)
+    noise = math.sqrt(steps.bit_length() / 2) * (math.sqrt(odds + epsilon / 2) + math.sqrt(odds)) / (epsilon / 2)
+    runs = (first | {"lipschitz": 1.0, "sensitivity": 2.0}, second)  # F for F sqrt d
+    return sum(bounds.thm_dpftrl(steps, **run | {"noise": noise}) for run in runs) / steps
+
+
+def main_noise(m: float, epsilon: float, odds: float) -> float:
+    """What stands under the root of the main text for its noise, corrected."""
+    return 1 + math.sqrt(m * (odds + epsilon)) / epsilon
+
+
+def as_printed(m: float, d: float, epsilon: float, odds: float) -> bool:
+    """Budgets for which it is the printed noise, up to a constant."""
+    return epsilon <= odds and epsilon <= math.sqrt(m * odds)
+
+
+@check(
+    "thm:sequential/main-text",
+    code=bounds.thm_dpftrl,
+    rejects=[
+        (lambda m, epsilon, odds: 1 + math.sqrt(m * odds) / epsilon, as_printed),
+        (lambda m, epsilon, odds: main_noise(m, epsilon, odds) - 1, as_printed),
+        (lambda m, epsilon, odds: main_noise(1, epsilon, odds), as_printed),
+        (main_noise, lambda m, d, epsilon, odds: epsilon <= math.sqrt(m * d * odds)),
+        (main_noise, lambda m, d, epsilon, odds: epsilon <= math.sqrt(m * odds)),
+        (main_noise, lambda m, d, epsilon, odds: epsilon <= odds),
+    ],
+)
+def check_main_text(subject: tuple[Callable[..., float], Callable[..., bool]] = (main_noise, as_printed)) -> str:
+    """The corrected main text with its constant and logarithms: both runs lie within it at every budget, features of
+    l2 norm 1; with the printed noise they do for the stated budgets, and not without either limit."""
+    noise, small = subject
+    cases = 0
+    for steps, m, d, odds in itertools.product((1, 2, 2**20), (1, 10**30), (1, 10**30), (0.7, 14.0, 1e8)):
+        spread = 8 * (1 + math.sqrt(2 * math.log(2 * steps / 0.1)))
+        logs = max(1.0, spread * math.sqrt(math.floor(math.log2(steps)) * steps.bit_length() / 2))
+        for epsilon, scales in itertools.product((1e-6, 0.5, 14.0, 1e8, 1e15, 1e30), ((0.5, 1.0), (1e-3, 1e3))):
+            found = l2_average(steps, m, d, epsilon, odds, scales)
+            lead = 1.5 * math.sqrt(2 * logs) * (d**0.75 + scales[1]) / scales[0] * math.sqrt(m / steps)
+            assert found <= lead * math.sqrt(noise(m, epsilon, odds)), (steps, m, d, odds, epsilon)
+            if small(m, d, epsilon, odds):
+                printed = (1 + math.sqrt(2)) * math.sqrt(m * odds) / epsilon
+                assert found <= lead * math.sqrt(printed), (steps, m, d, odds, epsilon, "the printed noise")
+                cases += 1
+    return f"main text at every budget with 1 + sqrt(m (log + eps'))/eps'; as printed in {cases} cases of small budgets"
+
+
+@check(
+    "thm:sequential/main-text",
+    code=bounds.thm_dpftrl,
+    rejects=[
+        (1.25, 0.75, -0.5, 0.25),
+        (0.75, 0.5, -0.5, 0.25),
+        (0.75, 0.75, -1.0, 0.25),
+        (0.75, 0.75, -0.5, 0.5),
+        (0.75, 0.75, -0.5, 0.2525),
+        (0.75, 0.75, -0.495, 0.25),
+    ],
+)
+def check_main_rate(subject: tuple[float, float, float, float] = (0.75, 0.75, -0.5, 0.25)) -> str:
+    """Features of l2 norm 1 and small eps': the average regret of both runs grows like d^(3/4), m^(3/4), eps'^(-1/2)
+    and log(2/delta')^(1/4), as printed in the main text, and falls like 1/sqrt(T) up to logs."""
+    at = {"steps": 2**40 - 1, "m": 10**4, "d": 10**12, "epsilon": 1e-3, "odds": 1e6}
+    here = l2_average(**at)  # type: ignore[arg-type]
+    for name, power in zip(("d", "m", "epsilon", "odds"), subject, strict=True):
+        factor = 16 if name in ("d", "m") else 1.5
+        grown = math.log(l2_average(**{**at, name: at[name] * factor}) / here) / math.log(factor)  # type: ignore[arg-type]
+        assert abs(grown - power) < 1e-4, (name, grown)
+    later = l2_average(**{**at, "steps": 2**80 - 1}) / here  # type: ignore[arg-type]
+    assert 2.0**-20 < later < 2.0**-20 * 2**0.75, "1/sqrt(T), and the logarithm of T to a power of 1/2 or so"
+    return "thm:sequential, features of l2 norm 1: d^(3/4) m^(3/4) log(2/delta')^(1/4)/sqrt(eps' T), up to logs of T"
