@@ -233,6 +233,10 @@ class Release:
         for name, kinds in DESCRIBED.items():
             if name in facts and not isinstance(facts[name], kinds):
                 raise TypeError(f"{name} must be as `to_dict` writes it, got {type(facts[name]).__name__}")
+        if facts.get("total") is not None and not _are_finite(facts["total"]):
+            raise ValueError("total must be a finite number or None")
+        if not all(map(_are_finite, facts.get("outcome", {}).values())):
+            raise ValueError("outcome must be finite numbers, and lists of them")
         try:
             priors = _read_priors(facts["priors"])
             named = ASKED + (TREE_FACTS if "arity" in facts else ())
@@ -289,6 +293,15 @@ def _finite_values(values: Any, count: int) -> Array:
     if numbers.shape != (count,) or not np.isfinite(numbers).all():
         raise ValueError(f"values must be {count} finite numbers, one for each of the quantiles")
     return numbers
+
+
+def _are_finite(numbers: Any) -> bool:
+    """Whether something is a finite number, or lists of such."""
+    try:
+        array = np.asarray(numbers)
+    except ValueError:  # lists of several lengths
+        return False
+    return array.dtype.kind in "iuf" and bool(np.isfinite(array).all())
 
 
 def _priors_of(request: Request) -> tuple[Prior, ...]:
