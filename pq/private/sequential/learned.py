@@ -29,10 +29,11 @@ import numpy as np
 import numpy.typing as npt
 
 from pq.core.choices import OnNan
-from pq.core.exact import budget_fraction, decimal_fraction
+from pq.core.exact import budget_fraction, decimal_fraction, whole_number
 from pq.core.learners import COCOB, private_noise_std
 from pq.core.learners.gradient import steady
 from pq.core.losses.laplace import laplace_interval_learned
+from pq.core.priors.arguments import positive
 from pq.private.columns.frames import records_of
 from pq.private.noise import BROKE_OFF, Normals, StepsExceeded
 from pq.private.noise_ftrl import DPFTRL
@@ -64,11 +65,8 @@ class LinearPredictor(LaplacePredictor):
         **options: Any,
     ) -> None:
         super().__init__(quantiles, **options)
-        if not (resolution > 0 and math.isfinite(resolution)):
-            raise ValueError(f"resolution must be positive and finite, got {resolution}")
-        if dimension < 0:
-            raise ValueError(f"dimension must not be negative, got {dimension}")
-        self.resolution, self.dimension = float(resolution), int(dimension)
+        self.resolution = positive(resolution, "resolution")
+        self.dimension = whole_number(dimension, "dimension")
         self.standardise = Standardise() if standardise is None else standardise
         with np.errstate(all="ignore"):  # (m,) in guessed scales
             self.width = np.clip(self.resolution / self.scale, _NARROWEST, 1.0 / _NARROWEST)
