@@ -17,7 +17,7 @@ import pytest
 
 import pq
 from pq.private import release as releases
-from pq.private.columns import door, selection
+from pq.private.columns import buckets, door, selection
 from pq.private.columns.door import UnreadColumn
 from pq.private.columns.part import PartOfColumn, Unknown
 from pq.private.columns.selection import Pieces, parts_of
@@ -112,10 +112,11 @@ def test_unsorted_columns_give_what_sorted_ones_give(name: str, monkeypatch: pyt
     monkeypatch.setattr(selection, "LITTLE", 64)
     for number in range(-(-TRIED // len(COLUMNS))):
         rng = np.random.default_rng([number, *name.encode()])
-        monkeypatch.setattr(selection, "BUCKETS", int(2 ** rng.integers(4, 13)))
+        monkeypatch.setattr(buckets, "BUCKETS", int(2 ** rng.integers(4, 13)))
         monkeypatch.setattr(selection, "SAMPLE", int(2 ** rng.integers(4, 10)))
         monkeypatch.setattr(selection, "SAMPLED", float(rng.choice([0.1, 1.0, 4.0])))
         monkeypatch.setattr(selection, "BETWEEN_SHARE", float(rng.choice([0.0, 0.5, 3.0])))
+        monkeypatch.setattr(selection, "OFF", float(rng.choice([0.0, 3.5])))
         x = COLUMNS[name](rng, int(10.0 ** rng.uniform(2.0, 3.9)))
         quantiles = np.sort(rng.random(int(rng.integers(1, 10)))).tolist()
         prior, epsilon = PRIORS[int(rng.integers(len(PRIORS)))], float(rng.choice([2.0, 20.0]))

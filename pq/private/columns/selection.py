@@ -10,7 +10,7 @@ which they are, all but surely, and a count of what lies below and above tells w
 from __future__ import annotations
 
 import math
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -19,17 +19,16 @@ import numpy as np
 import numpy.typing as npt
 
 from pq.core.machine.engine import Engine
+from pq.private.columns.buckets import COUNT, Buckets, best_buckets
 from pq.private.columns.door import LARGEST, Array
 from pq.private.columns.part import PartOfColumn, Unknown, Wanted, joined_part
 
 Ints = npt.NDArray[np.int64]
-COUNT = Engine("pq.private.fast.buckets", "count_buckets")
 COLLECT = Engine("pq.private.fast.buckets", "collect_buckets")
 BETWEEN = Engine("pq.private.fast.buckets", "collect_between")
 FEWEST = 1 << 17  # records of which a part is looked for: fewer are sorted sooner where numpy sorts many at once
 LITTLE = 1 << 15  # records that may be collected, whatever share of all they are
-BUCKETS, SAMPLE = 1 << 13, 1 << 11
-TRIMMED = 16  # numbers of the sample at either end that lie in the outermost buckets
+SAMPLE = 1 << 11
 COLLECTED = 1.0 / 6.0  # share of the records that is collected at most
 SLACK = 1.25  # times as much as that by which a sample, which is off at times, is to tell that something is little
 MORE = 8.0  # times as many ranks, where those looked up do not do and nobody can tell which would
@@ -38,9 +37,7 @@ MOST_SAMPLED, SAMPLED = 1 << 15, 1.0 / 128.0  # numbers, and share of the record
 BETWEEN_SHARE = 1.0 / 20.0  # of the records that one pass is to collect at most
 OFF = 3.5  # standard deviations that a sample is off at most, all but surely
 BLOCK = 1 << 10  # as in `pq.private.fast.buckets`
-CHUNK = 1 << 15  # records that are made floats at a time
-SPLIT = 1 << 9  # as in `pq.private.fast.buckets`
-CROWDED = 12  # numbers of the sample from which a bucket is split
+CHUNK = 1 << 14  # records that are made floats at a time
 NOWHERE, NONE_HELD = np.empty(0), np.empty(0, dtype=np.int64)
 SEED: int | None = None  # of where samples are taken: anew for each, so that no column is made to mislead them
 
@@ -55,13 +52,17 @@ class Pieces:
         return sum(map(len, self.arrays))
 
     def __iter__(self) -> Iterator[Array]:
-        """The records as floats, some at a time."""
+        """The records as floats, some at a time, each time perhaps in the room of those before."""
+        room = np.empty(0)
         for array in self.arrays:
             if type(array) is np.ndarray and array.dtype == np.float64 and array.flags.carray:
                 yield array
-            else:
-                for start in range(0, len(array), CHUNK):
-                    yield np.ascontiguousarray(array[start : start + CHUNK], dtype=np.float64)
+                continue
+            room = np.empty(CHUNK) if len(room) == 0 else room
+            for start in range(0, len(array), CHUNK):
+                part = array[start : start + CHUNK]
+                room[: len(part)] = part
+                yield room[: len(part)]
 
     def sample(self, size: int) -> Array:
         """Some records, in increasing order; those that are no numbers are left out."""
@@ -158,37 +159,8 @@ def _up_to(records: Pieces, ends: Array) -> Ints:
 def _counted(records: Pieces, points: Array = NOWHERE) -> _Counted | None:
     """Records counted in buckets; None if a sample finds no place for these. points: as of `_Counted`."""
     sample = records.sample(SAMPLE)
-    buckets = _best_buckets(sample[np.isfinite(sample)])
+    buckets = best_buckets(sample[np.isfinite(sample)])
     return None if buckets is None else _Counted(records, sample, buckets, buckets.counts(records), points)
-
-
-@dataclass(frozen=True)
-class Buckets:
-    """Which bucket a record is in, see `pq.private.fast.buckets.count_buckets`. number: of all parts of buckets."""
-
-    low: float
-    scale: float
-    by_bits: bool
-    starts: Array
-    units: Array
-    firsts: Ints
-    number: int
-
-    @property
-    def rule(self) -> tuple[Any, ...]:
-        return self.low, self.scale, self.by_bits, self.starts, self.units, self.firsts
-
-    def counts(self, records: Iterable[Array]) -> Ints:
-        """Records in each bucket, of those that are numbers."""
-        counts = np.zeros(self.number, dtype=np.int64)
-        for piece in records:
-            COUNT(piece, piece.view(np.int64), *self.rule, counts)
-        return counts
-
-    def numbers(self, ordered: Array) -> Ints:
-        """The bucket of each of some numbers in increasing order."""
-        counts = self.counts([ordered])
-        return np.repeat(np.arange(len(counts)), counts)
 
 
 @dataclass(frozen=True)
@@ -229,9 +201,12 @@ class _Counted:
         """Whether some buckets seem to hold few records, or many of one number by the sample."""
         if np.sum(self.counts[wanted]) <= self._most:
             return True
+        return self._sampled(wanted) * len(self.records) <= SLACK * self._most * len(self.sample)
+
+    def _sampled(self, wanted: Ints) -> float:
+        """Numbers of the sample in some buckets, but for the commonest of each."""
         own = self._of_sample
-        other = np.isin(own, wanted) & (self.sample != self._commonest[own])
-        return float(np.count_nonzero(other)) * len(self.records) <= SLACK * self._most * len(self.sample)
+        return float(np.count_nonzero(np.isin(own, wanted) & (self.sample != self._commonest[own])))
 
     def up_to(self, ends: Array, held: Ints = NONE_HELD, values: Array = NOWHERE) -> Ints:
         """Records at or below each of some distinct numbers in increasing order.
@@ -261,18 +236,26 @@ class _Counted:
     def _collected(self, wanted: Ints) -> tuple[Array, int, Array, Ints] | None:
         """Records of some buckets, but for a number of each, how many they are, these numbers, and how often they are
         there; None if that is much. There is room for these numbers, and one more, too."""
-        but, tied = np.full(len(self.counts), np.nan), self._commonest[wanted]
+        most, few = min(self._most, int(np.sum(self.counts[wanted]))), self._sampled(wanted)
+        likely = int((few + OFF * math.sqrt(few) + OFF) * len(self.records) / len(self.sample))
+        for room in (likely, most) if likely < most else (most,):
+            out = np.empty(room + BLOCK + len(wanted) + 1)
+            end = self._collect(wanted, out[: room + BLOCK])
+            if end >= 0:
+                there = self.buckets.counts([out[:end]])[wanted]
+                return out, end, self._commonest[wanted], self.counts[wanted] - there
+        return None
+
+    def _collect(self, wanted: Ints, out: Array) -> int:
+        """Put records into a room, see `_collected`; how many they are, -1 if there is not enough."""
+        but, tied, end = np.full(len(self.counts), np.nan), self._commonest[wanted], 0
         but[wanted] = np.where(np.isnan(tied), np.where(wanted > 0, -np.inf, np.inf), tied)  # what is in no such bucket
-        most, end = min(self._most, int(np.sum(self.counts[wanted]))) + BLOCK, 0
-        out = np.empty(most + len(wanted) + 1)
         for piece in self.records:
-            found = COLLECT(piece, piece.view(np.int64), *self.buckets.rule, but, out[end:most])
+            found: int = COLLECT(piece, piece.view(np.int64), *self.buckets.rule, but, out[end:])
             if found < 0:
-                return None
+                return -1
             end += found
-        room = end + len(wanted) + 1
-        out = out[:room].copy() if 2 * room < most else out  # numbers that were counted took up most of it
-        return out, end, tied, (self.counts - self.buckets.counts([out[:end]]))[wanted]
+        return end
 
     @property
     def _most(self) -> int:
@@ -302,44 +285,3 @@ class _Counted:
         order = several[np.argsort(often[several], kind="stable")]
         out[self._of_sample[first[order]]] = distinct[order]  # the last one stays
         return out
-
-
-def _best_buckets(sample: Array) -> Buckets | None:
-    """The better of two ways to place buckets, that by which the sample is in more of them, with crowded ones split.
-
-    Buckets are of one width, or of one width of the numbers' bits, which grow as their logarithms.
-    """
-    keys = sample.view(np.int64)
-    bits = (keys ^ ((keys >> 63) & np.int64(2**63 - 1))).astype(np.float64)
-    ways = [way for way in (_linear(sample, False), _linear(bits, True)) if way is not None]
-    used = [np.count_nonzero(way.counts([sample])) for way in ways]
-    return _split(ways[int(np.argmax(used))], sample) if ways else None
-
-
-def _linear(ordered: Array, by_bits: bool) -> Buckets | None:
-    """Buckets of one width between the ends of a sample, but for a few of its numbers; None if there is no such."""
-    if len(ordered) <= 2 * TRIMMED:
-        return None
-    low, high = float(ordered[TRIMMED]), float(ordered[-1 - TRIMMED])
-    scale = BUCKETS / (high - low) if high > low else 0.0
-    if not 0.0 < scale < np.inf:
-        return None
-    whole = np.zeros(BUCKETS)
-    return Buckets(low, scale, by_bits, whole, whole, np.arange(BUCKETS), BUCKETS)
-
-
-def _split(buckets: Buckets, sample: Array) -> Buckets:
-    """The same with buckets that hold much of a sample split between its first and last number in each."""
-    counts = buckets.counts([sample])
-    expected = np.zeros(len(counts), dtype=np.int64)
-    expected[[0, -1]] = TRIMMED  # both take longer to split, in each pass over all records, than to sort
-    crowded = np.flatnonzero(counts - expected >= CROWDED)
-    ends = np.cumsum(counts)
-    low, high = sample[ends[crowded] - counts[crowded]], sample[ends[crowded] - 1]
-    with np.errstate(all="ignore"):
-        units = SPLIT / (high - low)
-    usable = (units > 0.0) & (units < np.inf)
-    starts, all_units, sizes = np.zeros(BUCKETS), np.zeros(BUCKETS), np.ones(BUCKETS, dtype=np.int64)
-    starts[crowded[usable]], all_units[crowded[usable]], sizes[crowded[usable]] = low[usable], units[usable], SPLIT
-    ends = np.cumsum(sizes)
-    return replace(buckets, starts=starts, units=all_units, firsts=ends - sizes, number=int(ends[-1]))
