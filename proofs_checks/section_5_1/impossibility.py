@@ -179,27 +179,40 @@ def check_kink_density(subject: Callable[[Any], Any] = kink) -> str:
     )
 
 
-@check("thm:impossibility/rank-zero", rejects=[lambda x: -(x**2) / 2, lambda x: -x])
-def check_half_infinite(subject: Callable[[Any], Any] | None = None) -> str:
-    """With rank 0 the interval is (-inf, x_1] and convexity only needs a log-concave CDF, which the lognormal has."""
-    x = sympy.symbols("x", positive=True)
-    log_density = (subject or (lambda x: -(sympy.log(x) ** 2) / 2 - sympy.log(x)))(x)
-    second = sympy.diff(log_density, x, 2)
+def log_normal_below(x: Any) -> Any:
+    """Mass of (0, x] under the lognormal law."""
+    return (1 + sympy.erf(sympy.log(x) / sympy.sqrt(2))) / 2
+
+
+@check(
+    "thm:impossibility/rank-zero",
+    rejects=[
+        lambda x: (1 + sympy.erf(x / sympy.sqrt(2))) / 2,
+        lambda x: 1 - sympy.exp(-x),
+        lambda x: sympy.Rational(1, 2) + sympy.atan(x - 10) / sympy.pi,  # log-convex at 3, and its loss is not convex
+    ],
+)
+def check_half_infinite(subject: Callable[[Any], Any] = log_normal_below) -> str:
+    """With rank 0 the interval is (-inf, x_1] and convexity only needs a log-concave CDF, which the lognormal has.
+
+    subject: a distribution function.
+    """
+    x, u = sympy.symbols("x", positive=True), sympy.symbols("u", real=True)
+    below = subject(x)
+    second = sympy.diff(sympy.log(sympy.diff(below, x)), x, 2)
     assert second.subs(x, 3).evalf() > 0, "the density is log-concave, no counterexample"
-    # CDF Phi(log x): with h = phi/Phi, h' = -h (u + h), the second derivative at u = log x is -h (u + h + 1)/x^2
-    u = sympy.symbols("u", real=True)
-    hazard = sympy.Function("h")(u)
-    slope = -hazard * (u + hazard)
-    bent = slope - hazard  # x^2 (d/dx)^2 = (d/du)^2 - d/du, of log Phi(u)
-    assert sympy.expand(bent + hazard * (u + hazard + 1)) == 0
-    for k in range(-600, 100):  # u + h > 0, and increasing: h' > -1, as the variance of a cut normal is positive
-        at = mpmath.mpf(k) / 20
-        assert at + mpmath.npdf(at) / mpmath.ncdf(at) > 0, at
+    value = sympy.lambdify(x, sympy.log(below), "mpmath")
     with mpmath.workdps(40):
         points = [mpmath.mpf(10) ** (k / mpmath.mpf(20)) for k in range(-60, 60)]
-        value = [mpmath.log(mpmath.ncdf(mpmath.log(t))) for t in points]
-        middle = [mpmath.log(mpmath.ncdf(mpmath.log((s + t) / 2))) for s, t in pairwise(points)]
-        assert all(m >= (s + t) / 2 for m, (s, t) in zip(middle, pairwise(value), strict=True))
+        for s, t in [*pairwise(points), *zip(points, points[7:], strict=False)]:
+            assert value((s + t) / 2) >= (value(s) + value(t)) / 2, "the loss is not convex"
+    # All places at once: log Phi(log x), h = phi/Phi at u = log x, has the second derivative -h (u + h + 1)/x^2, ..
+    phi, mass = sympy.exp(-(u**2) / 2) / sympy.sqrt(2 * sympy.pi), (1 + sympy.erf(u / sympy.sqrt(2))) / 2
+    bent = sympy.diff(sympy.log(mass), u, 2) - sympy.diff(sympy.log(mass), u)  # x^2 (d/dx)^2 = (d/du)^2 - d/du
+    assert sympy.simplify(bent + phi / mass * (u + phi / mass + 1)) == 0
+    # .. and u + h > 0: Phi times it rises, with slope Phi, from 0 at minus infinity.
+    assert sympy.simplify(sympy.diff(phi + u * mass, u) - mass) == 0
+    assert sympy.limit(phi + u * mass, u, -sympy.oo) == 0
     return (
         "rank 0: the lognormal is continuous, not log-concave (second derivative > 0 at 3), and U is convex for all x"
     )
@@ -263,6 +276,10 @@ def check_item_two_equality(subject: Callable[[Any, Any], Any] = normal_mass) ->
                     least, most = -mpmath.log(subject(-psi / 2, psi / 2)), -mpmath.log(subject(radius - psi, radius))
                     missed = missed or not least <= a * radius + mpmath.log(b / psi) <= most
                 assert missed, f"a={float(a)}, b={float(b)} attains equality at every R"
+        for k in range(60):  # the density on (-R, R) is from exp(-R^2/2) to 1 times that at 0
+            radius = mpmath.mpf(2) ** -k
+            ends = [mpmath.sqrt(2 * mpmath.pi) * subject(x - radius / 4, x) for x in (radius / 8, radius)]
+            assert 0 < -mpmath.log(ends[0] / radius * 4) < -mpmath.log(ends[1] / radius * 4) < radius**2 / 2, "O(R^2)"
     return (
         "for 70 pairs (a, b) there is R with aR + log(b/psi) outside every value of U (Normal, n=2): '=' must be '>='"
     )
