@@ -72,6 +72,46 @@ def check_centred_lower_bound(subject: tuple[float, float, float, int] = (1.0, 1
 
 
 @check(
+    "text:not-robust",
+    "thm:impossibility",
+    rejects=[
+        lambda left, right: z3.If(left >= right, left, right),
+        lambda left, right: right,
+        lambda left, right: F(101, 100) * z3.If(left <= right, left, right),
+    ],
+)
+def check_exponential_tails(
+    subject: Callable[[Any, Any], Any] = lambda left, right: z3.If(left <= right, left, right),
+) -> str:
+    """Every continuous log-concave density is at most C exp(-c |x|), as Lemma 1 of Cule and Samworth (2010) says: on
+    each side of a place inside its support, here 0, it is smaller somewhere and not yet 0, and log f falls at least as
+    fast beyond that place as on the way to it.
+
+    subject: c, from the slopes of log f between 0 and the two places.
+    """
+    near, far, top, at_far = z3.Reals("near far top at_far")  # 0 < near < far, or both negated; log f at 0 and at far
+    fall, bound = z3.Reals("fall bound")  # log f at near is top - fall * near
+    concave = (near > 0, near < far, far * (top - fall * near) >= (far - near) * top + near * at_far)
+    follows(*concave, goal=at_far <= top - fall * far)
+    left, right = z3.Reals("left right")
+    rate = subject(left, right)
+    for slope in (left, right):
+        follows(left > 0, right > 0, far > 0, at_far <= top - slope * far, goal=at_far <= top - rate * far)
+    follows(left > 0, right > 0, goal=rate > 0)
+    # In between log f is below the line of the other side carried on, so at most `bound`, and C = exp(bound + c near).
+    middle, value = z3.Reals("middle value")
+    inside = (
+        middle > 0,
+        middle < near,
+        fall > 0,
+        far > 0,
+        (far + middle) * top >= middle * (top - fall * far) + far * value,
+    )
+    follows(*inside, bound >= top + fall * near, rate > 0, goal=value <= bound + rate * near - rate * middle)
+    return "every continuous log-concave density is below some C exp(-c |x|) with c > 0 (z3)"
+
+
+@check(
     "thm:impossibility",
     "thm:impossibility/log-convex-step",
     rejects=[lambda x: mpmath.exp(-x * x), lambda x: mpmath.exp(-abs(x))],
@@ -242,13 +282,15 @@ def check_missing_hypothesis(subject: Callable[[Any, Any], Any] = cauchy_worst) 
         low = float(rng.uniform(-radius, radius - width)) if rng.random() < 0.5 else radius - width
         mass = (mpmath.atan(low + width) - mpmath.atan(low)) / mpmath.pi
         assert -mpmath.log(mass) <= subject(mpmath.mpf(radius), mpmath.mpf(width)) + 1e-12, (radius, width)
+    size, offset = sympy.symbols("R b", positive=True)  # for all a and b: the excess of the bound, over R, tends to 0
+    assert sympy.limit(sympy.log(sympy.pi * (1 + size**2) / offset) / size, size, sympy.oo) == 0
     for a in (mpmath.mpf(10) ** k for k in range(-6, 3)):
         for b in (mpmath.mpf(10) ** k for k in range(-6, 3)):
             radius = mpmath.mpf(1)
             while subject(radius, 1) >= a * radius + mpmath.log(b):
                 radius *= 2
                 assert radius < 2**80, "no radius refutes the claim"
-    return "item 2 fails for the Cauchy at every (a, b) tried: log-concavity is needed, as the main text says"
+    return "item 2 fails for the Cauchy at every (a, b): log-concavity is needed, as the main text says"
 
 
 def laplace_mass(p: Any, q: Any) -> Any:

@@ -78,6 +78,8 @@ def check_expectation_bound(subject: Callable[..., float] = expectation_bound) -
     for m, epsilon in itertools.product((1, 3, 100), (0.3, 10.0)):
         tail = mpmath.quad(lambda beta, m=m, e=epsilon: thm_kary(-2.0, e, m, float(beta)), [0, 1e-9, 1e-3, 0.1, 1])
         assert math.isclose(subject(-2.0, epsilon, m, 10**9), tail, rel_tol=1e-6), (m, epsilon)
+        days = [subject(-loss, epsilon, m, n) for n in (10, 10**9) for loss in (0.0, 4.0, 2.0)]
+        assert sum(days[:2]) <= 2 * days[2] and math.isclose(sum(days[3:5]), 2 * days[5]), "the average of U is enough"
     for m, n, z in itertools.product((1, 3), (1, 3, 8), (Fraction(99, 100), HALF, Fraction(1, 50))):
         quantiles = tuple(Fraction(i, m + 1) for i in range(1, m + 1))
         cells = (0, n // 2, n) if n > 1 else (0, 1)

@@ -38,6 +38,8 @@ def check_adult(subject: str = "public_quantiles") -> str:
                 gaps = table[source, "paper", other, epsilon, 0.0]
                 assert score(gaps - best) > 3, (source, other, epsilon)
                 assert other == "pubfit" or score(gaps - fit) > 3, (source, other, epsilon)
+            robust = score(table[source, "paper", "pubfit_robust", epsilon, 0.0] - fit)
+            assert 1.65 < robust < 3.15, "as the row says"
             near += [f"{np.mean(fit - best):.1f}"] * (epsilon == 0.001)
     return (
         "Adult at every epsilon up to 1: public quantiles first, PubFit next "

@@ -227,6 +227,7 @@ def law_of(masses: Sequence[Fraction], n: int, ranks: Sequence[int]) -> dict[tup
 
 @check(
     "thm:pubpri/total-variation",
+    "text:order-statistic-distance",
     rejects=[lambda tv_q, tv: tv_q == tv, lambda tv_q, tv: tv_q < tv, lambda tv_q, tv: tv_q >= tv],
 )
 def check_distance_of_records(
