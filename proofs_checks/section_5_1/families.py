@@ -118,6 +118,35 @@ def check_censored(subject: Callable[..., Any] = standardised) -> str:
     return "eq:censored with one interval is minus U; mass = F(b phi - theta) - F(a phi - theta) for three families"
 
 
+@check(
+    "eq:censored",
+    code=standardised,
+    rejects=[
+        lambda x, rank: (x[rank - 1], x[rank - 1] + 1),  # as printed
+        lambda x, rank: (x[rank], x[min(rank + 1, len(x) - 1)]),
+        lambda x, rank: (x[rank - 1], x[rank] * 1.01),
+    ],
+)
+def check_interval_of_loss(
+    subject: Callable[[list[float], int], tuple[float, float]] = lambda x, rank: (x[rank - 1], x[rank]),
+) -> str:
+    """U^(q) of a prior is minus the log-likelihood of the one interval from x_[floor(qn)] to x_[floor(qn)+1]: U is the
+    limit of the mechanism's -log Psi for large epsilon, where gaps other than 0 weigh nothing.
+
+    subject: the ends of the interval, from sorted data and the rank.
+    """
+    x, nu, sigma, cases = [-2.0, -0.5, 0.25, 3.0, 7.0], 0.7, 1.3, 0
+    priors = (pq.Normal(nu, sigma), pq.Laplace(nu, sigma), pq.Cauchy(nu, sigma))
+    for prior, rank in itertools.product(priors, range(1, len(x))):
+        q = F(2 * rank + 1, 2 * len(x))  # the middle of the levels of this rank
+        mass = standardised(type(prior).__name__, *subject(x, rank), nu / sigma, 1 / sigma)
+        for epsilon in (None, 1e4):
+            found = -float(pq.log_psi(np.array(x), float(q), prior, epsilon))
+            assert math.isclose(found, -float(mpmath.log(mass)), rel_tol=1e-9), (prior, rank, epsilon)
+            cases += 1
+    return f"U^(q) is minus the censored log-likelihood of one interval: {cases} priors, ranks and budgets"
+
+
 def _two_bumps(p: Any, q: Any) -> Any:
     """Of half a Normal at 3 and half a one at -3."""
     return (normal_mass(p - 3, q - 3) + normal_mass(p + 3, q + 3)) / 2
@@ -134,10 +163,11 @@ def check_burridge(subject: Callable[[Any, Any], Any] = normal_mass) -> str:
     """For log-concave f, -log of the mass of (p, q) is jointly convex; p = a phi - theta, q = b phi - theta are linear.
 
     Log-concavity gives f'(q)/f(q) Z <= f(q) - f(p) <= f'(p)/f(p) Z for the mass Z.  With these, z3 shows that both
-    diagonal second derivatives and the determinant have the right sign, for every smooth log-concave f.
+    diagonal second derivatives and the determinant have the right sign, for every smooth log-concave f; times f(p) and
+    f(q) they hold where f is 0 too, so at the infinite end of a tail and outside of a support.
     """
     fp, fq, slope_p, slope_q = z3.Reals("fp fq slope_p slope_q")  # the slopes are f' times Z
-    facts = (fp > 0, fq > 0, slope_q <= fq * (fq - fp), slope_p >= fp * (fq - fp))
+    facts = (fp >= 0, fq >= 0, slope_q <= fq * (fq - fp), slope_p >= fp * (fq - fp))
     across, down = slope_q - fq * fq, -slope_p - fp * fp  # second derivatives of log Z, times Z^2
     follows(*facts, goal=z3.And(across <= 0, down <= 0, across * down >= (fp * fq) * (fp * fq)))
     rng = np.random.default_rng(3)
@@ -153,6 +183,29 @@ def check_burridge(subject: Callable[[Any, Any], Any] = normal_mass) -> str:
 
 
 LOG_CONCAVE = {"Uniform": True, "Laplace": True, "Normal": True, "Cauchy": False, "HalfCauchy": False}
+SHIPPED = {**LOG_CONCAVE, "LogNormal": False, "LogUniform": False}
+
+
+@check(
+    "text:log-concave-families",
+    code=(pq.Laplace, pq.LogNormal),
+    rejects=[{**SHIPPED, name: not known} for name, known in SHIPPED.items()],
+)
+def check_shipped_families(subject: Mapping[str, bool] = SHIPPED) -> str:
+    """The densities of the package at 4000 pairs and their middles, so across the kink of the Laplace and the ends of
+    supports as well: the middle is at least the geometric mean at all pairs, or not."""
+    priors = {
+        "Uniform": pq.Uniform(-1, 2),
+        "LogUniform": pq.LogUniform(),
+        "HalfCauchy": pq.HalfCauchy(1.0),
+        **{family.__name__: family(0.0, 1.0) for family in (pq.Laplace, pq.Normal, pq.Cauchy, pq.LogNormal)},
+    }
+    rng = np.random.default_rng(101)
+    ends = rng.standard_cauchy((4000, 2)) * 10.0 ** rng.integers(-2, 2, (4000, 1))
+    for name, prior in priors.items():
+        low, high, middle = (prior.log_density(x) for x in (*ends.T, ends.mean(axis=1)))
+        assert bool(np.all(middle >= (low + high) / 2 - 1e-9 * (1 + abs(middle)))) == subject[name], name
+    return f"log-concave at 4000 chords: {', '.join(name for name in priors if subject[name])}; the other families not"
 
 
 @check(

@@ -72,6 +72,46 @@ def check_centred_lower_bound(subject: tuple[float, float, float, int] = (1.0, 1
 
 
 @check(
+    "text:not-robust",
+    "thm:impossibility",
+    rejects=[
+        lambda left, right: z3.If(left >= right, left, right),
+        lambda left, right: right,
+        lambda left, right: F(101, 100) * z3.If(left <= right, left, right),
+    ],
+)
+def check_exponential_tails(
+    subject: Callable[[Any, Any], Any] = lambda left, right: z3.If(left <= right, left, right),
+) -> str:
+    """Every continuous log-concave density is at most C exp(-c |x|), as Lemma 1 of Cule and Samworth (2010) says: on
+    each side of a place inside its support, here 0, it is smaller somewhere and not yet 0, and log f falls at least as
+    fast beyond that place as on the way to it.
+
+    subject: c, from the slopes of log f between 0 and the two places.
+    """
+    near, far, top, at_far = z3.Reals("near far top at_far")  # 0 < near < far, or both negated; log f at 0 and at far
+    fall, bound = z3.Reals("fall bound")  # log f at near is top - fall * near
+    concave = (near > 0, near < far, far * (top - fall * near) >= (far - near) * top + near * at_far)
+    follows(*concave, goal=at_far <= top - fall * far)
+    left, right = z3.Reals("left right")
+    rate = subject(left, right)
+    for slope in (left, right):
+        follows(left > 0, right > 0, far > 0, at_far <= top - slope * far, goal=at_far <= top - rate * far)
+    follows(left > 0, right > 0, goal=rate > 0)
+    # In between log f is below the line of the other side carried on, so at most `bound`, and C = exp(bound + c near).
+    middle, value = z3.Reals("middle value")
+    inside = (
+        middle > 0,
+        middle < near,
+        fall > 0,
+        far > 0,
+        (far + middle) * top >= middle * (top - fall * far) + far * value,
+    )
+    follows(*inside, bound >= top + fall * near, rate > 0, goal=value <= bound + rate * near - rate * middle)
+    return "every continuous log-concave density is below some C exp(-c |x|) with c > 0 (z3)"
+
+
+@check(
     "thm:impossibility",
     "thm:impossibility/log-convex-step",
     rejects=[lambda x: mpmath.exp(-x * x), lambda x: mpmath.exp(-abs(x))],
@@ -179,27 +219,40 @@ def check_kink_density(subject: Callable[[Any], Any] = kink) -> str:
     )
 
 
-@check("thm:impossibility/rank-zero", rejects=[lambda x: -(x**2) / 2, lambda x: -x])
-def check_half_infinite(subject: Callable[[Any], Any] | None = None) -> str:
-    """With rank 0 the interval is (-inf, x_1] and convexity only needs a log-concave CDF, which the lognormal has."""
-    x = sympy.symbols("x", positive=True)
-    log_density = (subject or (lambda x: -(sympy.log(x) ** 2) / 2 - sympy.log(x)))(x)
-    second = sympy.diff(log_density, x, 2)
+def log_normal_below(x: Any) -> Any:
+    """Mass of (0, x] under the lognormal law."""
+    return (1 + sympy.erf(sympy.log(x) / sympy.sqrt(2))) / 2
+
+
+@check(
+    "thm:impossibility/rank-zero",
+    rejects=[
+        lambda x: (1 + sympy.erf(x / sympy.sqrt(2))) / 2,
+        lambda x: 1 - sympy.exp(-x),
+        lambda x: sympy.Rational(1, 2) + sympy.atan(x - 10) / sympy.pi,  # log-convex at 3, and its loss is not convex
+    ],
+)
+def check_half_infinite(subject: Callable[[Any], Any] = log_normal_below) -> str:
+    """With rank 0 the interval is (-inf, x_1] and convexity only needs a log-concave CDF, which the lognormal has.
+
+    subject: a distribution function.
+    """
+    x, u = sympy.symbols("x", positive=True), sympy.symbols("u", real=True)
+    below = subject(x)
+    second = sympy.diff(sympy.log(sympy.diff(below, x)), x, 2)
     assert second.subs(x, 3).evalf() > 0, "the density is log-concave, no counterexample"
-    # CDF Phi(log x): with h = phi/Phi, h' = -h (u + h), the second derivative at u = log x is -h (u + h + 1)/x^2
-    u = sympy.symbols("u", real=True)
-    hazard = sympy.Function("h")(u)
-    slope = -hazard * (u + hazard)
-    bent = slope - hazard  # x^2 (d/dx)^2 = (d/du)^2 - d/du, of log Phi(u)
-    assert sympy.expand(bent + hazard * (u + hazard + 1)) == 0
-    for k in range(-600, 100):  # u + h > 0, and increasing: h' > -1, as the variance of a cut normal is positive
-        at = mpmath.mpf(k) / 20
-        assert at + mpmath.npdf(at) / mpmath.ncdf(at) > 0, at
+    value = sympy.lambdify(x, sympy.log(below), "mpmath")
     with mpmath.workdps(40):
         points = [mpmath.mpf(10) ** (k / mpmath.mpf(20)) for k in range(-60, 60)]
-        value = [mpmath.log(mpmath.ncdf(mpmath.log(t))) for t in points]
-        middle = [mpmath.log(mpmath.ncdf(mpmath.log((s + t) / 2))) for s, t in pairwise(points)]
-        assert all(m >= (s + t) / 2 for m, (s, t) in zip(middle, pairwise(value), strict=True))
+        for s, t in [*pairwise(points), *zip(points, points[7:], strict=False)]:
+            assert value((s + t) / 2) >= (value(s) + value(t)) / 2, "the loss is not convex"
+    # All places at once: log Phi(log x), h = phi/Phi at u = log x, has the second derivative -h (u + h + 1)/x^2, ..
+    phi, mass = sympy.exp(-(u**2) / 2) / sympy.sqrt(2 * sympy.pi), (1 + sympy.erf(u / sympy.sqrt(2))) / 2
+    bent = sympy.diff(sympy.log(mass), u, 2) - sympy.diff(sympy.log(mass), u)  # x^2 (d/dx)^2 = (d/du)^2 - d/du
+    assert sympy.simplify(bent + phi / mass * (u + phi / mass + 1)) == 0
+    # .. and u + h > 0: Phi times it rises, with slope Phi, from 0 at minus infinity.
+    assert sympy.simplify(sympy.diff(phi + u * mass, u) - mass) == 0
+    assert sympy.limit(phi + u * mass, u, -sympy.oo) == 0
     return (
         "rank 0: the lognormal is continuous, not log-concave (second derivative > 0 at 3), and U is convex for all x"
     )
@@ -229,13 +282,15 @@ def check_missing_hypothesis(subject: Callable[[Any, Any], Any] = cauchy_worst) 
         low = float(rng.uniform(-radius, radius - width)) if rng.random() < 0.5 else radius - width
         mass = (mpmath.atan(low + width) - mpmath.atan(low)) / mpmath.pi
         assert -mpmath.log(mass) <= subject(mpmath.mpf(radius), mpmath.mpf(width)) + 1e-12, (radius, width)
+    size, offset = sympy.symbols("R b", positive=True)  # for all a and b: the excess of the bound, over R, tends to 0
+    assert sympy.limit(sympy.log(sympy.pi * (1 + size**2) / offset) / size, size, sympy.oo) == 0
     for a in (mpmath.mpf(10) ** k for k in range(-6, 3)):
         for b in (mpmath.mpf(10) ** k for k in range(-6, 3)):
             radius = mpmath.mpf(1)
             while subject(radius, 1) >= a * radius + mpmath.log(b):
                 radius *= 2
                 assert radius < 2**80, "no radius refutes the claim"
-    return "item 2 fails for the Cauchy at every (a, b) tried: log-concavity is needed, as the main text says"
+    return "item 2 fails for the Cauchy at every (a, b): log-concavity is needed, as the main text says"
 
 
 def laplace_mass(p: Any, q: Any) -> Any:
@@ -263,6 +318,10 @@ def check_item_two_equality(subject: Callable[[Any, Any], Any] = normal_mass) ->
                     least, most = -mpmath.log(subject(-psi / 2, psi / 2)), -mpmath.log(subject(radius - psi, radius))
                     missed = missed or not least <= a * radius + mpmath.log(b / psi) <= most
                 assert missed, f"a={float(a)}, b={float(b)} attains equality at every R"
+        for k in range(60):  # the density on (-R, R) is from exp(-R^2/2) to 1 times that at 0
+            radius = mpmath.mpf(2) ** -k
+            ends = [mpmath.sqrt(2 * mpmath.pi) * subject(x - radius / 4, x) for x in (radius / 8, radius)]
+            assert 0 < -mpmath.log(ends[0] / radius * 4) < -mpmath.log(ends[1] / radius * 4) < radius**2 / 2, "O(R^2)"
     return (
         "for 70 pairs (a, b) there is R with aR + log(b/psi) outside every value of U (Normal, n=2): '=' must be '>='"
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable
 from typing import Any
@@ -133,6 +134,31 @@ def check_closed_form(subject: Callable[..., Any] = closed_form) -> str:
     return f"closed form = integral of the density: sympy in both regimes, {len(laplace_points())} points to 40 digits"
 
 
+@check(
+    "eq:closed-form",
+    code=laplace_interval,
+    rejects=[
+        closed_form,
+        lambda theta, phi, a, b: sign_form(theta, phi, a, b) - mpmath.log(2),
+        lambda theta, phi, a, b: sign_form(theta, phi, max(a, b - 1000), min(b, a + 10)),
+    ],
+)
+def check_tails_of_laplace(subject: Callable[..., Any] = sign_form) -> str:
+    """Rank 0 has a = -infinity and rank n has b = infinity: the mass formula is right there, log 2 at the location, and
+    the closed form is not defined."""
+    with mpmath.workdps(40):
+        for phi, place in itertools.product((mpmath.mpf(1) / 50, mpmath.mpf(3)), range(-2, 3)):
+            tail = mpmath.exp(-abs(place) * phi) / 2
+            small, large = tail if place <= 0 else 1 - tail, tail if place >= 0 else 1 - tail  # left and right of it
+            for (a, b), mass in (((-mpmath.inf, 7 + place), small), ((7 + place, mpmath.inf), large)):
+                loss = subject(7 * phi, phi, a, b)
+                assert abs(loss + mpmath.log(mass)) < mpmath.mpf(10) ** -30, (phi, a, b)
+                assert place or abs(loss - mpmath.log(2)) < mpmath.mpf(10) ** -30, "as the row says"
+                assert math.isclose(float(laplace_interval(float(7 * phi), float(phi), a, b)[0]), loss, rel_tol=1e-12)
+                assert not mpmath.isfinite(closed_form(7 * phi, phi, a, b))
+    return "the mass formula at ranks 0 and n, where the closed form is not defined: 20 tails, log 2 at the location"
+
+
 Loss = Callable[[float, float, float, float], float]
 
 
@@ -158,7 +184,31 @@ def _two_branches(theta: float, phi: float, a: float, b: float) -> float:
     return -math.log1p(-lost) if lost < 1 else math.inf
 
 
-@check("eq:closed-form/stable", code=laplace_interval, rejects=[_unsafe_loss, _two_branches])
+def _one_branch(theta: float, phi: float, a: float, b: float) -> float:
+    """expm1 of both ends inside, which loses the small loss of a wide interval."""
+    near, far = b * phi - theta, theta - a * phi
+    if near < 0 or far < 0:
+        return stable_float(theta, phi, a, b)
+    return math.log(2) - math.log(-math.expm1(-near) - math.expm1(-far))
+
+
+def _printed_outside(theta: float, phi: float, a: float, b: float) -> float:
+    return stable_float(theta, phi, a, b) if a * phi <= theta <= b * phi else printed_float(theta, phi, a, b)
+
+
+def _without_expm1(theta: float, phi: float, a: float, b: float) -> float:
+    """exp for expm1 outside."""
+    near, far, width = b * phi - theta, theta - a * phi, (b - a) * phi
+    if near >= 0 and far >= 0:
+        return stable_float(theta, phi, a, b)
+    return max(-near, -far) + math.log(2) - (math.log(1 - math.exp(-width)) if width > 1e-16 else -math.inf)
+
+
+@check(
+    "eq:closed-form/stable",
+    code=laplace_interval,
+    rejects=[_unsafe_loss, _two_branches, _one_branch, _printed_outside, _without_expm1],
+)
 def check_floating_point(subject: Loss = stable_float) -> str:
     """The printed formula overflows at w phi >= 1420 and loses everything at w phi <= 1e-16; a stable form does not."""
     cases = [(0.0, 1.0, -w / 2, w / 2) for w in (1e-300, 1e-20, 1e-16, 1e-8, 1.0, 100.0, 1500.0, 1e5)]
@@ -176,7 +226,10 @@ def check_floating_point(subject: Loss = stable_float) -> str:
     assert any(0 < width < 1e-15 for width, *_ in broken)
     _, naive, exact = next(x for x in broken if x[0] == 1500.0)
     assert (naive, round(exact, 9)) == (-math.inf, 0.0), "as the row says"
-    assert printed_float(0.0, 1.0, -5e-21, 5e-21) == math.inf and round(math.log(2 / 1e-20), 1) == 46.7
+    assert printed_float(0.0, 1.0, -5e-21, 5e-21) == math.inf
+    assert _two_branches(0.0, 1.0, -5e-17, 5e-17) == math.inf
+    exact_at = [density_integral(0.0, 1.0, -width / 2, width / 2) for width in (1e-20, 1e-16)]
+    assert [round(float(value), 1) for value in exact_at] == [46.7, 37.5], "as the row says"
     shown = f"w phi = 1500: {naive} for {exact:.3g}"
     return f"printed formula wrong on {len(broken)} of {len(cases)} inputs ({shown}); a stable form is right to 1e-12"
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections import Counter
 from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
@@ -189,7 +190,7 @@ def gradient_constant(data_bound: float, scale_max: float) -> float:
     ],
 )
 def check_phi_derivative_bound(subject: Callable[[float, float], float] = gradient_constant) -> str:
-    """|dU/dphi| <= B + scale_max, and no smaller constant: 4B + scale_max is true and four times too large."""
+    """|dU/dphi| <= B + scale_max, and no smaller constant: 4B + scale_max is true and up to four times too large."""
     # At an end the modulus is |b + k| or |k - a| with k = w/(exp(w phi) - 1), and 0 < k <= 1/phi as exp(x) >= 1 + x.
     x = sympy.symbols("x", positive=True)
     assert sympy.limit(x / (sympy.exp(x) - 1), x, 0) == 1
@@ -209,6 +210,8 @@ def check_phi_derivative_bound(subject: Callable[[float, float], float] = gradie
             )
         assert close <= subject(bound, scale_max) * (1 + 1e-12), "smaller than an end's"
         assert subject(bound, scale_max) <= close * (1 + 1e-6), "not the least constant"
+        assert 4 * bound + scale_max < 4 * close, "more than four times too large"
+        assert (4 * bound + scale_max > 3.9 * close) == (bound >= 100 * scale_max), "and four times only far above"
     return (
         "|dU/dphi| <= B + sigma_max is sharp (z3 at the ends, sympy limit); the paper's chain gives 3B, its display 4B"
     )
@@ -286,6 +289,8 @@ def check_sign_flip(subject: float = 2.0) -> str:
     data = [-3, -2, 0, 2, 3, 5]
     moves = {"replace": [-4, -3, -2, 0, 2, 3], "add": [-4, -3, -2, 0, 2, 3, 5]}
     for name, other in moves.items():
+        assert (Counter(data) - Counter(other)).total() == (name == "replace"), "one record at most is taken away"
+        assert (Counter(other) - Counter(data)).total() == 1
         slopes = []
         for x in (data, other):
             rank = int(Fraction(1, 2) * len(x))
@@ -308,6 +313,7 @@ def check_phi_magnitude(
     limit = 1 + (sympy.coth(1) + 1)
     assert abs(sympy.N(slope - sympy.coth(1), 30)) < 1e-25
     assert subject(sympy.N(slope, 30), sympy.N(limit, 30)), (sympy.N(slope), sympy.N(limit))
+    assert [round(float(value), 3) for value in (slope, limit)] == [1.313, 3.313], "as the row says"
     return "at a = -1, b = 1, phi = theta = 1 the derivative in phi is 1.313 in size, the printed magnitude 3.313"
 
 
@@ -389,5 +395,7 @@ def check_supremum(subject: Callable[..., float] = eq_laplace_bound) -> str:
             worst = [(-bound / low if box else -bound / s, 1 / s) for s in (low, high)]
             found = max(float(laplace_interval(*place, bound - psi, bound)[0]) for place in worst)
             assert math.isclose(found, most, rel_tol=1e-9, abs_tol=1e-9), (found, most, "not attained")
+            printed = max((2 * bound - psi / 2) / s - math.log(math.sinh(psi / 2 / s)) for s in (low, high))
+            assert box or math.isclose(printed, most, rel_tol=1e-9), "the row's formula"
             cases += len(phi)
     return f"the largest Laplace loss is at an end and an extreme scale: {cases} intervals and priors below, attained"

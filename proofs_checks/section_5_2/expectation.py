@@ -29,7 +29,8 @@ def check_expectation_small(subject: Callable[[float, float], float] = lambda lo
     law = mechanism(Restricted(Grid(1), -math.inf, math.inf), HALF, prior, z)
     mean = law[1 + HALF]
     epsilon = -2 * log_ball(z)
-    u = -log_ball(psi(Grid(1), HALF, prior, z))
+    u = -log_ball(prior[HALF])  # the loss without epsilon; with it, it is less
+    assert u > -log_ball(psi(Grid(1), HALF, prior, z)) > 0
     value = subject(float(arb(epsilon).log()), float(u))
     assert mean > 0
     assert value < 0, "the bound survives"
@@ -77,6 +78,8 @@ def check_expectation_bound(subject: Callable[..., float] = expectation_bound) -
     for m, epsilon in itertools.product((1, 3, 100), (0.3, 10.0)):
         tail = mpmath.quad(lambda beta, m=m, e=epsilon: thm_kary(-2.0, e, m, float(beta)), [0, 1e-9, 1e-3, 0.1, 1])
         assert math.isclose(subject(-2.0, epsilon, m, 10**9), tail, rel_tol=1e-6), (m, epsilon)
+        days = [subject(-loss, epsilon, m, n) for n in (10, 10**9) for loss in (0.0, 4.0, 2.0)]
+        assert sum(days[:2]) <= 2 * days[2] and math.isclose(sum(days[3:5]), 2 * days[5]), "the average of U is enough"
     for m, n, z in itertools.product((1, 3), (1, 3, 8), (Fraction(99, 100), HALF, Fraction(1, 50))):
         quantiles = tuple(Fraction(i, m + 1) for i in range(1, m + 1))
         cells = (0, n // 2, n) if n > 1 else (0, 1)
@@ -96,6 +99,39 @@ def check_expectation_bound(subject: Callable[..., float] = expectation_bound) -
             log_psi = -float(log_ball(algorithm.inverse_psi_sum(data) / m))
             assert float(mean) <= subject(log_psi, epsilon, m, n) * (1 + 1e-12), (m, n, z, heavy)
     return "eq:expectation-bound with C (log m + U + 1), no log n: exact means stay below, and below n"
+
+
+@check("eq:expectation-bound", code=expectation_bound, rejects=[(0.99, 1.0), (1.0, 0.1)])
+def check_needed_part(subject: tuple[float, float] = (1.0, 1.0)) -> str:
+    """Where the corrected bound is below n: the part of it that exact means need, for priors with nearly all of their
+    mass a few ranks away.
+
+    subject: parts of the bound, for one quantile and for three.
+    """
+    largest = []
+    for m, n, places, part in (
+        (1, 1000, [(4, 98, HALF), (400, 10**160, HALF), (400, 10**500, Fraction(1, 10))], subject[0]),
+        (3, 200, [(16, 10**6, HALF), (5, 10**12, Fraction(1, 50)), (12, 10**3, Fraction(3, 4))], subject[1]),
+    ):
+        quantiles, shares = tuple(Fraction(i, m + 1) for i in range(1, m + 1)), []
+        for away, heavy, z in places:
+            priors = []
+            for q in quantiles:
+                own = int(q * n)
+                masses = {own: Fraction(1, 1 + heavy), own + (away if q < 0.6 else -away): Fraction(heavy, 1 + heavy)}
+                priors.append({k + q: share for k, share in masses.items()})
+            exponents, arity = ((1,), 2) if m == 1 else ((4, 4, 1), 3)
+            algorithm = Algorithm(quantiles, tuple(priors), tuple(z**e for e in exponents), arity=arity)
+            mean = sum(p * max(algorithm.gaps(Grid(n), o)) for o, p in algorithm.law(Grid(n)).items())
+            log_psi = -float(log_ball(algorithm.inverse_psi_sum(Grid(n)) / m))
+            limit = expectation_bound(log_psi, -2 * math.log(z) * (1 if m == 1 else 5 / 2), m, n)
+            assert limit < n, "nothing to find out"
+            assert float(mean) <= part * limit, (m, away, heavy, z)
+            shares.append(float(mean) / limit)
+        largest.append(max(shares))
+    assert largest[0] > 0.99 and round(largest[1], 2) == 0.11, "as the row says"
+    shown = " and ".join(f"{share:.3f}" for share in largest)
+    return f"eq:expectation-bound, corrected: exact means need up to {shown} of it, for one and three quantiles"
 
 
 def expectation_factor(m: int, n: int, epsilon: float, loss: float) -> float:
@@ -119,10 +155,11 @@ def check_expectation(subject: Callable[[int, int, float, float], float] = expec
         # One record, q = 1/2: rank 0, gap 0 below it and 1 above, prior mass one half each.
         expected = 1 / (1 + math.exp(epsilon / 2))
         assert expected <= rate * subject(1, 1, epsilon, math.log(2)) / epsilon, epsilon
+        assert epsilon > 0.01 or round(expected, 3) == 0.499, "as the row says"
     for m, n, epsilon in itertools.product((1, 3, 100), (1, 10, 1000, 10**7), (1e-4, 0.01, 1.0)):
         rate = 2 * math.pi**2 * math.exp(2 * math.sqrt(math.log(2) * math.log(m + 1)))
         beta = min(1.0, rate / (epsilon * n))
         assert (beta < 1) == (epsilon * n > rate) and (beta == 1 or math.log(epsilon * m * n) > 0)
         bound = rate / epsilon * (math.log(m / beta) + 0.5) + beta * n
         assert bound <= rate * subject(m, n, epsilon, 0.5) / epsilon * (1 + 1e-12), (m, n, epsilon)
-    return f"one record, eps = 0.01: expected gap 0.4988, log(eps m n) + U = {math.log(0.01 * 2):.2f} < 0"
+    return f"one record, eps = 0.01: expected gap 0.499, log(eps m n) + U = {math.log(0.01 * 2):.2f} < 0"

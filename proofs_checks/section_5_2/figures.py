@@ -29,16 +29,21 @@ def stored(name: str) -> dict[Point, np.ndarray]:
 def check_adult(subject: str = "public_quantiles") -> str:
     """fig:pubpri-logepsplots: public quantiles is best at small epsilon, and PubFit the nearest to it."""
     table = stored("adult")
-    near = []
+    near, small = [], sorted({epsilon for *_, epsilon, _ in table if epsilon <= 1})
+    assert len(small) == 7
     for source in ("adult_age", "adult_hours"):
-        best, fit = (table[source, "paper", method, 0.001, 0.0] for method in (subject, "pubfit"))
-        for other in ("pubfit", "public_cauchy", "half_cauchy", "uniform"):
-            gaps = table[source, "paper", other, 0.001, 0.0]
-            assert score(gaps - best) > 3, (source, other)
-            assert other == "pubfit" or score(gaps - fit) > 3, (source, other)
-        near.append(f"{np.mean(fit - best):.1f}")
+        for epsilon in small:
+            best, fit = (table[source, "paper", method, epsilon, 0.0] for method in (subject, "pubfit"))
+            for other in ("pubfit", "public_cauchy", "half_cauchy", "uniform"):
+                gaps = table[source, "paper", other, epsilon, 0.0]
+                assert score(gaps - best) > 3, (source, other, epsilon)
+                assert other == "pubfit" or score(gaps - fit) > 3, (source, other, epsilon)
+            robust = score(table[source, "paper", "pubfit_robust", epsilon, 0.0] - fit)
+            assert 1.65 < robust < 3.15, "as the row says"
+            near += [f"{np.mean(fit - best):.1f}"] * (epsilon == 0.001)
     return (
-        f"Adult at epsilon = 0.001: public quantiles first, PubFit next ({' and '.join(near)} records), all else behind"
+        "Adult at every epsilon up to 1: public quantiles first, PubFit next "
+        f"({' and '.join(near)} records at 0.001), all else behind"
     )
 
 
@@ -51,6 +56,9 @@ def check_adult_large(subject: tuple[str, ...] = ("adult_age",)) -> str:
         assert (score(difference) > 3) == (source in subject), (source, score(difference))
         level = table[source, "level", "public_quantiles", 10.0, 0.0] - table[source, "level", "pubfit", 10.0, 0.0]
         assert score(level) > 3, source
+        grid = table[source, "grid", "public_quantiles", 10.0, 0.0] - table[source, "grid", "pubfit", 10.0, 0.0]
+        assert (score(grid) > 3) == (source == "adult_age") and score(grid) > -3, "on hours the grid is level"
+        assert source == "adult_age" or score(difference) < -3, "on hours it stays ahead"
     half = {
         (source, variant): score(
             table[source, variant, "public_quantiles", 3.16228, 0.0] - table[source, variant, "pubfit", 3.16228, 0.0]
@@ -116,8 +124,14 @@ def check_pages(subject: tuple[float, float] = (0.0, 0.5)) -> str:
             assert (score(one - two) > 5) == (mixture == worse), (method, mixture)
             assert mixture == worse or abs(score(one - two)) < 3, (method, mixture)
             behind += [float(np.mean(one - two))] * (mixture == worse)
-        one, two = (table["goodreads11k_pages", "paper", m, 1.0, 0.1] for m in (method, "public_quantiles"))
-        assert score(one - two) > 5, "still at a tenth"
+        later = {
+            mixture: table["goodreads11k_pages", "paper", method, 1.0, mixture]
+            - table["goodreads11k_pages", "paper", "public_quantiles", 1.0, mixture]
+            for mixture in (0.1, 0.2, 0.3, 0.4)
+        }
+        assert score(later[0.1]) > 5 and round(float(np.mean(later[0.1]))) in (3, 4), "still at a tenth"
+        assert all(2.7 < score(later[mixture]) < 4 for mixture in (0.2, 0.3)), "less at two and three tenths"
+        assert all(1.6 < np.mean(later[mixture]) < 2.7 for mixture in (0.2, 0.3)) and score(later[0.4]) < -1
     assert min(behind) > 3.0 and max(behind) < 3.7
     return f"books, pages, no shift: behind public quantiles by {', '.join(f'{v:.1f}' for v in behind)}; level at half"
 

@@ -6,11 +6,13 @@ import math
 from collections.abc import Callable
 from fractions import Fraction
 
+import z3
 from flint import arb
 
 from pq import bounds
 from proofs_checks.engine.registry import check
 from proofs_checks.tools.broken import printed, scaled
+from proofs_checks.tools.solver import follows
 
 F = Fraction
 
@@ -73,7 +75,16 @@ def _early(alpha: Fraction, regrets: list[Fraction], steps: int) -> bool:
     return any(2 * r <= (t + 1) * alpha for t, r in enumerate(regrets[:steps]))
 
 
-@check("thm:o2b", "thm:o2b/regret-condition", rejects=[_early, lambda alpha, regrets, steps: True])
+@check(
+    "thm:o2b",
+    "thm:o2b/regret-condition",
+    rejects=[
+        _early,
+        lambda alpha, regrets, steps: True,
+        lambda alpha, regrets, steps: False,
+        lambda alpha, regrets, steps: regrets[steps - 1] <= steps * alpha,  # with none of alpha left for chance
+    ],
+)
 def check_regret_condition(subject: Callable[[Fraction, list[Fraction], int], bool] = enough) -> str:
     """T_alpha = min{T: 2 R_T <= T alpha} says nothing of larger T unless R_T/T falls: loss |theta - 1|, theta_1 = 1."""
     alpha, steps = F(1, 10), 1000
@@ -83,6 +94,17 @@ def check_regret_condition(subject: Callable[[Fraction, list[Fraction], int], bo
         total += abs(theta - 1)
         regrets.append(total)
     excess = abs(sum(plays) / steps - 1)
+    assert regrets[0] == 0 and regrets[-1] == steps - 1 and excess == F(999, 1000), "as the row says"
     assert excess <= alpha or not subject(alpha, regrets, steps), f"T_alpha = 1, excess {excess} after {steps} steps"
     assert subject(alpha, [F(0)] * steps, steps)
+    # R_T/T does not rise: what holds at T_alpha holds at every larger T
+    first, later, early, late, room = z3.Reals("R_1 R_2 T_1 T_2 alpha")
+    falling = (early > 0, late >= early, later * early <= first * late)
+    follows(*falling, 2 * first <= early * room, goal=2 * later <= late * room)
+    # With no more than half of alpha for the regret, the rest is for the deviation at `thm_o2b_steps`.
+    for beta in (F(1, 2), F(1, 100)):
+        runs = bounds.thm_o2b_steps(float(alpha), loss_range=1.0, beta=float(beta))
+        largest = max(r for r in (runs * alpha * F(k, 4) for k in range(5)) if subject(alpha, [r] * runs, runs))
+        found = bounds.thm_o2b(runs, regret=float(largest), loss_range=1.0, beta=float(beta))
+        assert found <= float(alpha) * (1 + 1e-12), "more regret than there is room for"
     return "regret must be small at the T used: R_1 = 0 and R_T = T - 1 give T_alpha = 1 and excess 0.999"

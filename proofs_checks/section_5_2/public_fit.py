@@ -170,6 +170,9 @@ def check_descent_regret(subject: Callable[..., Any] = bounds.pubpri_step_sizes)
         for eta, distance, gradient in ((sizes.location, radius, slope), (sizes.inverse_scale, half, steep)):
             regret = distance**2 / (2 * eta) + eta * steps * gradient**2 / 2
             assert math.isclose(regret, distance * gradient * math.sqrt(steps), rel_tol=1e-9)
+        eta = bounds.pubpri_step_sizes(steps, quantiles=m, data_bound=b, scale_min=low, scale_max=high, version="paper")
+        regret = radius**2 / (2 * eta.location) + eta.location * steps * slope**2 / 2
+        assert math.isclose(regret / steps, (b + b / low**2) / 2 * math.sqrt(m / steps)), "as the row says"
     return "step sizes (B/sigma_min) sqrt(m/T) and (1/sigma_min - 1/sigma_max)/(2(B + sigma_max)) sqrt(m/T) are optimal"
 
 

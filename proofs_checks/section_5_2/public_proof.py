@@ -19,6 +19,7 @@ from pq.losses import laplace_quantiles
 from proofs_checks.engine.registry import check
 from proofs_checks.tools.broken import printed, scaled
 from proofs_checks.tools.exact import ball
+from proofs_checks.tools.laplace import stable_float
 
 F = Fraction
 HALF = Fraction(1, 2)
@@ -49,6 +50,19 @@ def check_lost_square(subject: Callable[[float, int, float, float], float] = two
     return f"the square of psi is lost under the logarithm: short by log(1/psi) = {missing:.1f} at psi = 1e-9"
 
 
+def two_blocks_apart(n: int, share: Fraction, psi: Fraction) -> Fraction:
+    """Pr(all n records are psi apart), if a share of the law has density 1 and the rest, far from it, 1/2."""
+
+    def apart(count: int, length: Fraction) -> Fraction:
+        return max(1 - (count - 1) * psi / length, F(0)) ** count if count > 1 else F(1)
+
+    chances = (math.comb(n, k) * share**k * (1 - share) ** (n - k) for k in range(n + 1))
+    return sum(
+        (p * apart(k, share) * apart(n - k, 2 * (1 - share)) for k, p in enumerate(chances) if p),
+        F(0),
+    )
+
+
 @check(
     "thm:pubpri/separation",
     rejects=[
@@ -59,16 +73,22 @@ def check_lost_square(subject: Callable[[float, int, float, float], float] = two
     ],
 )
 def check_separation(subject: Callable[[int, Fraction], Fraction] = lambda n, psi: n * n * psi) -> str:
-    """Pr(least separation < psi) <= kappa n^2 psi: exact for the uniform law, 1 - (1 - (n-1) psi)^n."""
+    """Pr(least separation < psi) <= kappa n^2 psi: exact for the uniform law, 1 - (1 - (n-1) psi)^n, and for two blocks
+    of densities kappa and kappa/2."""
     for n in range(2, 30):
         for psi in (F(1, 10**6), F(1, 1000), F(1, 2 * n)):
             exact = 1 - (1 - (n - 1) * psi) ** n
             assert exact <= subject(n, psi), (n, psi)
+    for n, share, psi in itertools.product((2, 3, 10, 29), (F(1, 10), HALF, F(1)), (F(1, 10**4), F(1, 20), F(1, 2))):
+        assert 1 - two_blocks_apart(n, share, psi) <= subject(n, psi), (n, share, psi)
+    assert two_blocks_apart(5, F(1), F(1, 20)) == (1 - 4 * F(1, 20)) ** 5
     many = 1 - (1 - 999 * F(1, 10**12)) ** 1000
     assert many <= subject(1000, F(1, 10**12)) <= F(1002, 1000) * many, "no less for many records"
     # The middle of the printed chain counts ordered pairs: 2 n (n-1) kappa psi, more than n^2 kappa psi from n = 3 on.
-    assert 2 * 3 * 2 > 3**2
-    return "Pr(psi_z < psi) <= kappa n^2 psi (exact, uniform); the middle step needs n(n-1)/2 pairs (n = 3: 12 > 9)"
+    assert all((2 * n * (n - 1) > n**2) == (n >= 3) for n in range(2, 1000))
+    return (
+        "Pr(psi_z < psi) <= kappa n^2 psi (exact: uniform, two blocks); the middle needs n(n-1)/2 pairs (n = 3: 12 > 9)"
+    )
 
 
 def unit_free_tail(psi: Any) -> Any:
@@ -207,6 +227,7 @@ def law_of(masses: Sequence[Fraction], n: int, ranks: Sequence[int]) -> dict[tup
 
 @check(
     "thm:pubpri/total-variation",
+    "text:order-statistic-distance",
     rejects=[lambda tv_q, tv: tv_q == tv, lambda tv_q, tv: tv_q < tv, lambda tv_q, tv: tv_q >= tv],
 )
 def check_distance_of_records(
@@ -239,14 +260,34 @@ def interval_separation(data: list[Fraction], ranks: tuple[int, ...]) -> Fractio
 @check(
     "thm:pubpri/order-statistics",
     "text:order-statistic-distance",
-    rejects=[least_separation, lambda data, ranks: data[-1] - data[0]],
+    rejects=[
+        least_separation,
+        lambda data, ranks: data[-1] - data[0],
+        lambda data, ranks: max(data[k] - data[k - 1] for k in ranks),
+        lambda data, ranks: min(data[ranks[0]] - data[ranks[0] - 1], data[-1] - data[0]),
+    ],
 )
 def check_order_statistics(subject: Callable[..., Fraction] = interval_separation) -> str:
-    """psi_z is no function of the quantiles' intervals, on which TV_q is defined; the least optimal interval is."""
+    """psi_z is no function of the quantiles' intervals, on which TV_q is defined; the least optimal interval is. It
+    is at least psi_z, and bounds the loss as psi_z does: random data of three quantiles, and narrow intervals far away.
+    """
     first, second = [F(0), F(1, 2), F(1), F(2)], [F(0), F(1, 2), F(1), F(101, 100)]
     rank = 2  # q = 1/2: the optimal interval is (1/2, 1] in both
     assert subject(first, (rank,)) == subject(second, (rank,)), "depends on more than the optimal interval"
-    assert all(interval_separation(x, (rank,)) >= least_separation(x, (rank,)) for x in (first, second))
+    rng = np.random.default_rng(61)
+    for _ in range(200):
+        x = sorted(F(int(v), 1000) for v in rng.choice(2001, 7, replace=False) - 1000)
+        ranks = tuple(sorted(int(k) for k in rng.choice(np.arange(1, 7), 3, replace=False)))
+        scale, place = F(int(rng.integers(1, 30)), 10), F(int(rng.integers(-1000, 1001)), 1000)
+        width = subject(x, ranks)
+        assert width >= least_separation(x, ranks)
+        mine = [stable_float(float(place / scale), float(1 / scale), float(x[k - 1]), float(x[k])) for k in ranks]
+        assert np.logaddexp.reduce(mine) <= 2 / scale + math.log(2 * 3 * scale / width), (x, ranks)
+    tight = [F(999_994 + k, 10**6) for k in range(7)]  # priors at -1, all lengths alike, and one a half less
+    tight[3] += F(1, 2 * 10**6)
+    for ranks in ((3, 4), (4, 5), (1, 2)):
+        mine = [stable_float(-1.0, 1.0, float(tight[k - 1]), float(tight[k])) for k in ranks]
+        assert np.logaddexp.reduce(mine) <= 2 + math.log(4 / subject(tight, ranks)), ranks
     return "psi_z is no function of the quantiles' intervals: (0,1/2,1,2), (0,1/2,1,1.01) at q = 1/2; their lengths are"
 
 
@@ -274,6 +315,24 @@ def check_second_integral(subject: int = 2) -> str:
             short.append((width, share))
     assert short
     return f"second integral of thm:pubpri needs log(1/psi_z) twice; once is too little in {len(short)} of 12 cases"
+
+
+@check("thm:pubpri/lost-square", rejects=[3, 5])
+def check_room(subject: int = 4) -> str:
+    """The printed last term, (beta'/T)(3 + 4B/sigma_min + 4 log(sqrt(2 m sigma_max)/psi)), is what the two narrow terms
+    add up to with the missing integral and two more of it: each at most kappa n^2 psi (1 + log(1/psi)), not negative
+    for psi <= e.
+
+    subject: how many integrals of rho' log(1/psi_z) have room in it.
+    """
+    reach, m, scale, psi, rare = sympy.symbols(
+        "B m sigma psi p", positive=True
+    )  # reach is B/sigma_min, p kappa n^2 psi
+    one = rare * (1 + sympy.log(1 / psi))
+    needed = 2 * one + 2 * rare * (4 * reach + sympy.log(4 * m**2 * scale**2 / psi)) + subject * one
+    printed_term = 2 * rare * (3 + 4 * reach + 4 * sympy.log(sympy.sqrt(2 * m * scale) / psi))  # beta'/T is 2 p
+    assert sympy.simplify(sympy.expand_log(printed_term - needed, force=True)) == 0, "more room, or less"
+    return "thm:pubpri has room for four integrals of rho' log(1/psi_z): one is printed, and two are needed"
 
 
 def integral(scale: arb, low: arb, high: arb, width: arb) -> arb:

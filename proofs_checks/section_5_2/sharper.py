@@ -33,7 +33,7 @@ def coins_tail(steps: int, least: float) -> Any:
     "ours:o2b-one-step",
     "thm:o2b",
     code=bounds.o2b_one_step,
-    rejects=[scaled(bounds.o2b_one_step, 0.99), scaled(bounds.o2b_one_step, 0.5), bounds.thm_o2b],
+    rejects=[*(scaled(bounds.o2b_one_step, by) for by in (0.5, 0.99, 1.01)), bounds.thm_o2b],
 )
 def check_one_martingale(subject: Callable[..., float] = bounds.o2b_one_step) -> str:
     """Losses less those of the best point are steps in [-B, B]: exact tails of fair coins, and for a million steps of

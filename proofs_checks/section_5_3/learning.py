@@ -102,11 +102,21 @@ def check_average_rate(subject: Callable[..., float] = bounds.thm_sequential) ->
     return "average regret of sequential learning: 1/sqrt(T) times (log T)^(3/4) at most, T = 10^2..10^300"
 
 
-@check("text:two-step-sizes", rejects=[lambda a, b, c, d: a * c + b * d + a * d, lambda a, b, c, d: 2 * b * d])
+@check(
+    "text:two-step-sizes",
+    rejects=[
+        lambda a, b, c, d: a * c + b * d + a * d,
+        lambda a, b, c, d: 2 * b * d,
+        lambda a, b, c, d: 1.01 * (a * c + b * d),
+    ],
+)
 def check_two_steps(subject: Callable[..., Any] = lambda a, b, c, d: a * c + b * d) -> str:
     """min over one step of (A1+A2)/eta + eta (D1+D2) is at least 2 sqrt(A1 D1) + 2 sqrt(A2 D2) with two steps."""
     a, b, c, d = z3.Reals("a b c d")  # square roots of A1, A2, D1, D2
     positive = (a > 0, b > 0, c > 0, d > 0)
+    eta = z3.Real("eta")  # a^2/eta + eta c^2 >= 2 a c, attained at eta = a/c
+    follows(*positive, eta > 0, goal=a * a + eta * eta * c * c >= 2 * a * c * eta)
+    follows(*positive, eta * c == a, goal=a * a + eta * eta * c * c == 2 * a * c * eta)
     follows(*positive, goal=(a * a + b * b) * (c * c + d * d) >= subject(a, b, c, d) * subject(a, b, c, d))
     assert subject(1.0, 100.0, 100.0, 1.0) == 200.0
     assert math.sqrt((1 + 100**2) * (100**2 + 1)) > 50 * 200.0
