@@ -28,6 +28,7 @@ LEAST_STEP = (
     1e-12  # of levels: between knots that are kept; those nearer, but the first and last of a run, are left out
 )
 WIDE, SHRINK = 1e250, 2.0**-200  # numbers from which differences, or slopes of them, may overflow; a smaller unit
+QUARTER = 0.25  # enough for differences alone, and small numbers beside the wide ones keep theirs
 TAIL = 0.5  # shape of the tails: the mass beyond falls with the square of the distance, so that no tail is cut off
 
 
@@ -37,7 +38,7 @@ def interpolated(x: Array, known: Array, values: Array) -> Array:
     >>> interpolated(np.array([0.5]), np.array([0.0, 1.0]), np.array([-LARGEST, LARGEST])).tolist()
     [0.0]
     """
-    across, up = _unit(known), _unit(values)
+    across, up = max(_unit(known), QUARTER), _unit(values)
     return np.asarray(np.interp(x * across, known * across, values * up) / up)
 
 
@@ -153,7 +154,7 @@ def mixed_table(tables: Sequence[Array], weights: Sequence[float]) -> Array:
     0.5
     """
     knots = np.sort(np.concatenate(tables))
-    unit = _unit(knots)
+    unit = max(_unit(knots), QUARTER)
     with np.errstate(all="ignore"):
         shares = sum(
             weight * np.interp(knots * unit, table * unit, LEVELS, left=0.0, right=1.0)

@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 import pq
-from pq.core.curves import LEVELS, MonotoneCurve, heavy_table, joint_support, mixed_table, prior_table
+from pq.core.curves import LEVELS, MonotoneCurve, heavy_table, interpolated, joint_support, mixed_table, prior_table
 
 LINE = (-math.inf, math.inf)
 ALL_LEVELS = np.concatenate([[0.0, 1e-300, 1e-9], LEVELS, [1.0 - 1e-9, 1.0]])
@@ -110,3 +110,16 @@ def test_mixing_takes_all_laws_in_proportion() -> None:
     assert np.interp([0.25, 0.75], LEVELS, mixed_table([near, far], [0.5, 0.5])) == pytest.approx(
         [0.0, 100.0], abs=3e-3
     )
+
+
+@pytest.mark.parametrize("place", [1e-310, 3e-308, -2e-300, 7e-263, -2e-260, 1e-200])
+def test_a_place_next_to_zero_leaves_the_law_around_it_whole_whatever_floats_the_prior_reaches(place: float) -> None:
+    """The median of symmetric data under a prior that knows no scale: beside it are numbers near the largest float."""
+    laws = heavy_table(place, 0.5, degrees=2), prior_table([pq.LogUniform()], [0.5])
+    mixed = mixed_table(laws, [0.9, 0.1])
+    assert np.all(np.diff(mixed) >= 0.0)
+    assert mixed[[255, 767]] == pytest.approx(
+        mixed_table([heavy_table(0.0, 0.5, degrees=2), laws[1]], [0.9, 0.1])[[255, 767]]
+    )
+    assert np.interp([0.25, 0.75], LEVELS, mixed) == pytest.approx([-0.5, 0.5], abs=0.02)
+    assert np.all(np.isfinite(interpolated(np.array([place, 0.1]), laws[1], LEVELS)))

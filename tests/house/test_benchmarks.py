@@ -162,6 +162,14 @@ def test_stored_aims_are_those_of_the_stored_rows() -> None:
         )
 
 
+def test_stored_rows_of_auto_are_of_the_mechanism_that_it_takes() -> None:
+    """Else the table tells of a choice that is made no more."""
+    for row in least_error.stored(ROOT / "results" / "benchmarks" / "least_error.csv").values():
+        if row is not None and row["method"].startswith("auto"):
+            found = least_error.releases(row["shape"], row["m"], row["epsilon"], row["method"])
+            assert found is not None and found[0] == row["mechanism"], row
+
+
 def test_coverage_is_counted_of_what_is_said(tmp_path: Path) -> None:
     """Intervals without length hold nothing, endless ones all; lumps are one law for a row, drawn from again."""
     rows = interval_coverage.measure("twelve lumps, 10", 2, 1.0, "cells", 4)
