@@ -50,15 +50,20 @@ def _of_the_last_sum(noise: DiscreteLaplace, count: int, risk: float) -> int:
     ],
 )
 def check_running_sums(subject: Callable[[DiscreteLaplace, int, float], int] = running_sum_radius) -> str:
-    """The radius is the least whole number that a running sum exceeds with at most the risk: with thirty digits."""
+    """The radius is the least whole number that a running sum exceeds with at most the risk: with thirty digits. Where
+    Doob's inequality says more than 2048 it is Doob's, which is no smaller."""
     cases = 0
     with mpmath.workdps(30):
         for epsilon, count, risk in itertools.product((F(1, 2), F(1), F(3)), (1, 2, 9), (0.3, 0.05)):
             radius = subject(DiscreteLaplace(epsilon), count, risk)
             assert outside(epsilon, count, radius) <= risk, (epsilon, count, risk)
             assert radius == 0 or outside(epsilon, count, radius - 1) > risk, "a smaller one does"
+            assert outside(epsilon, count, martingale_radius(DiscreteLaplace(epsilon), count, risk)) <= risk, "Doob's"
             cases += 1
-    return f"radii of running sums are the least ones: {cases} laws"
+    for count, beyond in ((3, False), (9, True)):
+        doob, found = (radius_of(DiscreteLaplace(F(1, 200)), count, 0.05) for radius_of in (martingale_radius, subject))
+        assert (doob > 2048) == beyond == (found == doob), (count, found, doob)
+    return f"radii of running sums are the least ones, or Doob's beyond 2048: {cases} laws"
 
 
 QUANTILES = np.arange(13) / 12

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from fractions import Fraction
 
-from pq.bounds import cor_multiple, thm_binary
+from pq.bounds import cor_multiple, fibonacci, thm_binary
 from proofs_checks.engine.registry import check
 from proofs_checks.tools.broken import scaled
 from proofs_checks.tools.cases import mix
@@ -129,6 +129,32 @@ def check_multiple_constant(
         m = 2**k - 1
         assert subject(m) < ((1 + math.sqrt(5)) / 2) ** k
     return "cor:multiple prints phi^log2(m) where thm:binary has phi^log2(m + 1): smaller, and not implied"
+
+
+@check(
+    "cor:cauchy-robust",
+    code=fibonacci,
+    rejects=[
+        lambda levels: fibonacci(levels + 2) - 1,
+        lambda levels: 2**levels,
+        lambda levels: 2 ** (levels - 1),
+        lambda levels: 2 * levels - 1,
+    ],
+)
+def check_other_quantiles(subject: Callable[[int], int] = lambda levels: 2**levels - 1) -> str:
+    """The proof's recurrence E <= 1 + 2 ((1 - q~) E_low + q~ E_high), an edge on the level before and the other one
+    earlier: its largest value at any relative quantiles, near 0 or 1, and the Fibonacci number at 1/2."""
+    for levels in range(1, 12):
+        found = []
+        for share in (HALF, 1 - Fraction(1, 10**9)):  # of the edge on the level before
+            errors = [Fraction(0), Fraction(1)]
+            while len(errors) <= levels:
+                errors.append(1 + 2 * (share * errors[-1] + (1 - share) * errors[-2]))
+            found.append(errors[levels])
+        assert found[0] == fibonacci(levels + 2) - 1
+        assert subject(levels) * Fraction(999_999, 10**6) < found[1] <= subject(levels), levels
+        assert 1 + 2 * subject(levels) == subject(levels + 1), "no quantile does worse"
+    return "the recurrence of thm:binary gives 2^d - 1 for arbitrary quantiles, F_{d+2} - 1 for evenly spaced ones"
 
 
 @check("cor:multiple", code=thm_binary, rejects=[scaled(thm_binary, 0.15), scaled(thm_binary, 0.1)])
