@@ -66,6 +66,30 @@ def check_running_sums(subject: Callable[[DiscreteLaplace, int, float], int] = r
     return f"radii of running sums are the least ones, or Doob's beyond 2048: {cases} laws"
 
 
+@check(
+    "ours:count-intervals",
+    code=running_sum_radius,
+    rejects=[lambda risk: risk, lambda risk: 0.6 * risk, lambda risk: 0.4 * risk],
+)
+def check_both_ends(subject: Callable[[float], float] = lambda risk: risk / 2) -> str:
+    """Exact probability that the sums from both ends stay within the radius of half the risk: above the level, but
+    not with the whole risk. Both ends mostly miss together."""
+    most = 0.0
+    for epsilon, count, level in itertools.product((F(1, 4), F(1), F(3)), (1, 2, 3, 6), (0.5, 0.7, 0.9, 0.99)):
+        noise = DiscreteLaplace(epsilon)
+        radius, decay = running_sum_radius(noise, count, subject(1 - level)), math.exp(-noise.rate)
+        ends = np.arange(-radius, radius + 1)
+        apart = np.abs(ends[:, None] - ends)
+        chance = np.tile(1.0 * (ends == 0), (len(ends), 1))  # of a sum, by where the last one is to be
+        for _ in range(count):
+            chance = chance @ ((1 - decay) / (1 + decay) * decay**apart) * (apart <= radius)
+        found = float(np.trace(chance))
+        assert found > level, (epsilon, count, level, found)
+        most = max(most, (1 - found) / (1 - level))
+    assert round(most, 2) == 0.56, "as the row says"
+    return f"sums from both ends stay within the radius with more than the level: missed with {most:.2f} of the risk"
+
+
 QUANTILES = np.arange(13) / 12
 COUNTS = {  # records by cell, for columns of one to four cells, with the epsilon of their noise
     F(1): ((4,), (0,), (5, 2), (0, 7), (3, 0, 4), (5, 5, 5), (0, 9, 1), (1, 1, 1), (0, 1, 0)),
