@@ -30,10 +30,12 @@ def in_printed_interval(data: Points, k: int, o: Fraction) -> bool:
     rejects=[
         in_printed_interval,
         lambda data, k, o: (k == 0 or data.values[k - 1] < o) and (k == data.size or o < data.values[k]),
+        lambda data, k, o: (k == 0 or data.values[k - 1] <= o) and (k == data.size or o <= data.values[k]),
     ],
 )
 def check_target_interval(subject: Callable[[Points, int, Fraction], bool] = in_target_cell) -> str:
     """The outputs of gap zero are the cell that is open on the left and closed on the right."""
+    assert len(set(GAP_SAMPLE)) == 17, "as the row says"
     for n, q in itertools.product(range(1, 6), GAP_SAMPLE):
         data = Points(tuple(Fraction(i) for i in range(1, n + 1)))
         for o in (Fraction(j, 2) for j in range(2 * n + 4)):

@@ -50,15 +50,44 @@ def _of_the_last_sum(noise: DiscreteLaplace, count: int, risk: float) -> int:
     ],
 )
 def check_running_sums(subject: Callable[[DiscreteLaplace, int, float], int] = running_sum_radius) -> str:
-    """The radius is the least whole number that a running sum exceeds with at most the risk: with thirty digits."""
+    """The radius is the least whole number that a running sum exceeds with at most the risk: with thirty digits. Where
+    Doob's inequality says more than 2048 it is Doob's, which is no smaller."""
     cases = 0
     with mpmath.workdps(30):
         for epsilon, count, risk in itertools.product((F(1, 2), F(1), F(3)), (1, 2, 9), (0.3, 0.05)):
             radius = subject(DiscreteLaplace(epsilon), count, risk)
             assert outside(epsilon, count, radius) <= risk, (epsilon, count, risk)
             assert radius == 0 or outside(epsilon, count, radius - 1) > risk, "a smaller one does"
+            assert outside(epsilon, count, martingale_radius(DiscreteLaplace(epsilon), count, risk)) <= risk, "Doob's"
             cases += 1
-    return f"radii of running sums are the least ones: {cases} laws"
+    for count, beyond in ((3, False), (9, True)):
+        doob, found = (radius_of(DiscreteLaplace(F(1, 200)), count, 0.05) for radius_of in (martingale_radius, subject))
+        assert (doob > 2048) == beyond == (found == doob), (count, found, doob)
+    return f"radii of running sums are the least ones, or Doob's beyond 2048: {cases} laws"
+
+
+@check(
+    "ours:count-intervals",
+    code=running_sum_radius,
+    rejects=[lambda risk: risk, lambda risk: 0.6 * risk, lambda risk: 0.4 * risk],
+)
+def check_both_ends(subject: Callable[[float], float] = lambda risk: risk / 2) -> str:
+    """Exact probability that the sums from both ends stay within the radius of half the risk: above the level, but
+    not with the whole risk. Both ends mostly miss together."""
+    most = 0.0
+    for epsilon, count, level in itertools.product((F(1, 4), F(1), F(3)), (1, 2, 3, 6), (0.5, 0.7, 0.9, 0.99)):
+        noise = DiscreteLaplace(epsilon)
+        radius, decay = running_sum_radius(noise, count, subject(1 - level)), math.exp(-noise.rate)
+        ends = np.arange(-radius, radius + 1)
+        apart = np.abs(ends[:, None] - ends)
+        chance = np.tile(1.0 * (ends == 0), (len(ends), 1))  # of a sum, by where the last one is to be
+        for _ in range(count):
+            chance = chance @ ((1 - decay) / (1 + decay) * decay**apart) * (apart <= radius)
+        found = float(np.trace(chance))
+        assert found > level, (epsilon, count, level, found)
+        most = max(most, (1 - found) / (1 - level))
+    assert round(most, 2) == 0.56, "as the row says"
+    return f"sums from both ends stay within the radius with more than the level: missed with {most:.2f} of the risk"
 
 
 QUANTILES = np.arange(13) / 12

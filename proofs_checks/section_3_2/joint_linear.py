@@ -75,6 +75,33 @@ def check_best_window(subject: Callable[..., float] = joint_even_gap) -> str:
     return f"the bound that is linear in m is the least over windows of all widths: {cases} settings"
 
 
+def about(m: int, n: int, kappa: float, epsilon: float, beta: float) -> float:
+    """The row's, by Stirling's formula at windows of 2 / epsilon cells."""
+    return m / (m + 1) * 2 / epsilon * (m * (2 + math.log(epsilon * kappa * n / (2 * m))) - math.log(beta))
+
+
+@check(
+    "ours:joint-linear",
+    code=joint_even_gap,
+    rejects=[
+        lambda m, *known: (m + 1) / m * about(m, *known),
+        lambda m, n, kappa, *known: about(m, n, 2 * kappa, *known),
+        lambda m, n, kappa, *known: about(m, n, kappa / math.e, *known),
+        lambda m, n, kappa, epsilon, beta: about(m, n, kappa, epsilon, 1.0),
+    ],
+)
+def check_about(subject: Callable[..., float] = about) -> str:
+    """What the bound is about, for cells of mass 1/(kappa n): within 11% while windows of 2/epsilon cells fit."""
+    ratios = []
+    for m, width, room, beta in itertools.product((9, 20, 63, 255), (1, 2, 3.3, 20), (1, 1.5, 10, 1000), (0.5, 1e-6)):
+        n = math.ceil(room * width * (m + 1))
+        for kappa in (1.02, 3.0, 1e4):
+            found = joint_even_gap(m, n, -math.log(kappa * n), 2 / width, beta)
+            ratios.append(found / subject(m, n, kappa, 2 / width, beta))
+    assert 0.89 < min(ratios) < 0.9 and 1.08 < max(ratios) < 1.11, (min(ratios), max(ratios))
+    return f"the bound that is linear in m is about its formula: {min(ratios):.2f} to {max(ratios):.2f} of it"
+
+
 def box_score(m: int, half: int) -> int:
     """The row's: the largest score in the box."""
     return m * (2 * half + 1)

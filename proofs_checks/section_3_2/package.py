@@ -84,10 +84,12 @@ def check_inner_product_in_package(subject: Callable[..., float] = log_psi) -> s
     rejects=[
         lambda x, q, priors, epsilon: log_psi_harmonic(x, q, priors, epsilon) - math.log(len(q)),
         lambda x, q, priors, epsilon: log_psi_harmonic(x, q, priors),
+        lambda x, q, priors, epsilon: log_psi_harmonic(x, q, priors, epsilon or 1e-9),  # a limit at the other end
     ],
 )
 def check_harmonic_in_package(subject: Callable[..., float] = log_psi_harmonic) -> str:
-    """`pq.log_psi_harmonic` is the log of the exact harmonic mean of m inner products."""
+    """`pq.log_psi_harmonic` is the log of the exact harmonic mean of m inner products, and falls with epsilon to that
+    of the masses of the optimal cells; the printed log-sum-exp is log m above the loss."""
     cases = list(one_quantile_cases())
     checked = 0
     for first, second in itertools.pairwise(cases):
@@ -96,11 +98,15 @@ def check_harmonic_in_package(subject: Callable[..., float] = log_psi_harmonic) 
             values = [psi(data, case[1], case[2], z) / sum(case[2].values()) for case in (first, second)]
             exact = 2 / sum(1 / value for value in values)
             priors = [spread(case[2]) for case in (first, second)]
-            found = subject(column(data), [first[1], second[1]], priors, -2 * math.log(z))
+            levels = [first[1], second[1]]
+            found = subject(column(data), levels, priors, -2 * math.log(z))
             assert math.isclose(found, float(log_ball(exact)), rel_tol=1e-9, abs_tol=1e-9)
+            summed = math.log(sum(float(1 / value) for value in values))  # the printed log-sum-exp of the losses
+            assert math.isclose(summed + found, math.log(2), rel_tol=1e-9), "log m apart"
+            assert subject(column(data), levels, priors, None) <= found + 1e-12, "U is the larger loss"
             checked += 1
     assert checked >= 8
-    return f"pq.log_psi_harmonic is the log of the harmonic mean of the inner products in {checked} pairs"
+    return f"pq.log_psi_harmonic is the log of the harmonic mean, and not below its limit, in {checked} pairs"
 
 
 @check(
@@ -124,7 +130,7 @@ def check_lem_quantile_in_package(subject: Callable[..., float] = lem_quantile) 
             tail = sum(p for v, p in law.items() if gap(data, q, v) >= gap(data, q, o))
             for beta in (float(tail), float(at)):
                 bound = subject(float(log_ball(inner)), -2 * math.log(z), beta, log_total=float(log_ball(total)))
-                failed = sum(p for v, p in law.items() if gap(data, q, v) > bound * (1 - 1e-12) + 1e-9)
+                failed = sum(p for v, p in law.items() if gap(data, q, v) >= bound * (1 - 1e-12) - 1e-12)
                 assert failed <= beta * (1 + 1e-9), (data, q, z)
                 cases += 1
     few, z = F(1, 10**30), F(1, 10)

@@ -11,7 +11,19 @@ from fractions import Fraction
 from pq.bounds import expected_gap
 from proofs_checks.engine.registry import check
 from proofs_checks.tools.cases import one_quantile_cases
-from proofs_checks.tools.exact import Grid, Points, Prior, Restricted, ball, gap, log_ball, mechanism, psi
+from proofs_checks.tools.exact import (
+    Algorithm,
+    Grid,
+    Points,
+    Prior,
+    Restricted,
+    ball,
+    gap,
+    log_ball,
+    max_loss,
+    mechanism,
+    psi,
+)
 
 F = Fraction
 HALF = Fraction(1, 2)
@@ -68,7 +80,7 @@ def check_lem_quantile_total_mass(subject: Tail = lambda z, gamma, inner, total:
     data, q, z = Grid(1), HALF, HALF
     prior = {HALF: Fraction(8), 1 + HALF: Fraction(8)}
     law = mechanism(Restricted(data, -math.inf, math.inf), q, prior, z)
-    assert law[1 + HALF] == Fraction(1, 3)
+    assert law[1 + HALF] == Fraction(1, 3) and z / psi(data, q, prior, z) == Fraction(1, 24), "as the row says"
     assert law[1 + HALF] > subject(z, 1, psi(data, q, prior, z), Fraction(16)), "the bound survives"
     return "lem:quantile needs mu(R) <= 1: with n = 1 and mass 8 in each cell the bound is 1/24 and the probability 1/3"
 
@@ -93,9 +105,10 @@ def check_psi_monotone(subject: Callable[[Fraction, Fraction], bool] = lambda lo
 def check_exponential_moment(
     subject: Callable[[Fraction, Fraction], Fraction] = lambda inner, total: total / inner,
 ) -> str:
-    """Ours: E exp(epsilon Gap / 2) = mu(R) / Psi, an equality, so E Gap <= 2 U / epsilon by Jensen and eq:quantile
-    by Markov.
+    """Ours: E exp(epsilon Gap / 2) = mu(R) / Psi, an equality, so E Gap <= (2 / epsilon)(U + log mu(R)) by Jensen and
+    eq:quantile by Markov; U alone is enough for a mass of at most one only.
     """
+    beyond = 0
     for data, q, prior, z in one_quantile_cases():
         law = mechanism(Restricted(data, -math.inf, math.inf), q, prior, z)
         inner, total = psi(data, q, prior, z), sum(prior.values())
@@ -104,7 +117,11 @@ def check_exponential_moment(
         assert sum(p / z ** int(gap(data, q, o)) for o, p in law.items()) == subject(inner, total)
         mean = sum(p * gap(data, q, o) for o, p in law.items())
         assert not ball(mean) * -log_ball(z) > log_ball(total / inner), (data, q)
-    return "ours: E exp(epsilon Gap / 2) = mu(R) / Psi exactly, hence E Gap <= (2 / epsilon) U with no log(1 / beta)"
+        above = bool(ball(mean) * -log_ball(z) > -log_ball(inner))
+        assert total > 1 or not above, (data, q)
+        beyond += above
+    assert beyond > 5, "U alone bounds the mean for every mass"
+    return "ours: E exp(epsilon Gap / 2) = mu(R) / Psi exactly, hence E Gap <= (2 / epsilon)(U + log mu(R))"
 
 
 @check(
@@ -137,6 +154,35 @@ def check_sharp_calibration(subject: Callable[[Fraction], Fraction] = lambda q: 
         "ours: with the unrounded target the gap bound is max(q, 1 - q) times the printed one (same epsilon; "
         "error to q n)"
     )
+
+
+def node_sensitivity(relative: Fraction) -> Fraction:
+    """What a record in the node moves its unrounded utility by."""
+    return max(relative, 1 - relative)
+
+
+@check(
+    "ours:sharp-calibration",
+    rejects=[lambda r: r, lambda r: 1 - r, lambda r: HALF, lambda r: F(1), lambda r: F(3, 5), lambda r: F(6, 7)],
+)
+def check_sharp_child(subject: Callable[[Fraction], Fraction] = node_sensitivity) -> str:
+    """Inside the tree: a root for the median and, above it, a child with the relative quantile 1/4 or 3/4. A record in
+    the child costs epsilon at most, and all of it: it brings rare outputs of both closer and takes the usual ones away.
+    """
+    v = F(9, 10)  # exp(-epsilon / 48); the root's rate has sensitivity 1/2
+    sides = (F(1, 4), 10, F(23, 2), F(29, 2)), (F(3, 4), 18, F(33, 2), F(23, 2))
+    for relative, extra, rare, usual in sides:
+        tiny = F(1, 10**12)
+        root = {F(19, 2): tiny, F(7, 2): 1 - tiny}
+        priors: tuple[Prior, ...] = (root, {rare: tiny, usual: 1 - tiny})
+        budgets = v**6, v ** int(3 / subject(relative))
+        algorithm = Algorithm(
+            (HALF, (1 + relative) / 2), priors, budgets, adaptation="conditional", rounded=False, unit=4
+        )
+        more, fewer = (Points(tuple(F(i) for i in range(1, 19) if i != without)) for without in (0, extra))
+        loss = max_loss(algorithm.law(more), algorithm.law(fewer))
+        assert v**-48 * F(999, 1000) < loss <= v**-48, (relative, float(loss), float(v**-48))
+    return "sharp calibration inside the tree: at relative quantiles 1/4 and 3/4 a record costs epsilon, and no more"
 
 
 def _cell(rank: int, n: int) -> list[Fraction]:
@@ -191,7 +237,10 @@ def check_ties_one(subject: Tail = tail_bound) -> str:
         for gamma in range(1, data.size + 1):
             tail = sum((p for o, p in law.items() if gap(data, q, o) >= gamma), F(0))
             assert tail <= subject(z, gamma, inner, F(1)), (data, q, gamma)
-        empty += psi(data, q, prior, F(0)) == 0
+        rank = math.floor(q * data.size)
+        tied = rank > 0 and data.values[rank - 1] == data.values[rank]
+        assert (psi(data, q, prior, F(0)) == 0) == tied, "empty where the target rank falls inside a tie, only there"
+        empty += tied
     assert empty > 10
     data, prior, z = Points((F(1),) * 3), {HALF: HALF, F(2): HALF}, F(1, 100)  # the row's counterexample
     law = mechanism(Restricted(data, *WHOLE), HALF, prior, z)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from fractions import Fraction
+from functools import cache
 
-from pq.bounds import cor_multiple, thm_binary
+from pq.bounds import cor_multiple, fibonacci, thm_binary
 from proofs_checks.engine.registry import check
 from proofs_checks.tools.broken import scaled
 from proofs_checks.tools.cases import mix
@@ -129,6 +130,66 @@ def check_multiple_constant(
         m = 2**k - 1
         assert subject(m) < ((1 + math.sqrt(5)) / 2) ** k
     return "cor:multiple prints phi^log2(m) where thm:binary has phi^log2(m + 1): smaller, and not implied"
+
+
+@cache
+def close_together(levels: int, bits: int) -> tuple[int, Fraction, int, float]:
+    """The rightmost path of a tree whose quantiles from the median on lie close together: relative quantiles near 0.
+
+    Perfect predictions of weight 2**-bits beside one trusted prior on as many cells as there are levels, each far
+    enough above the node's target to win against the prediction all the same. Returns the number of records, the last
+    quantile, its gap by bad luck at each level, and the probability of such a gap or a larger one.
+    """
+    m, root, n = 2**levels - 1, 2 ** (levels - 1) - 1, 2**levels * bits * 10_000
+    quantiles = [Fraction(i + 1, 2 * (root + 1)) for i in range(root + 1)]
+    quantiles += [HALF + Fraction(2 ** (levels + 1) * bits * (i + 1), n) for i in range(m - root - 1)]
+    path, far, low, q_low = [m - 2**j for j in reversed(range(levels))], [], 0, Fraction(0)
+    for i in path:
+        shifted = low + math.floor((quantiles[i] - q_low) / (1 - q_low) * (n - low))
+        low, q_low = 2 * shifted - math.floor(quantiles[i] * n) + bits - 4, quantiles[i]
+        far.append(low)
+    priors: list[Prior] = []
+    for i, q in enumerate(quantiles):  # atoms of one cell in the order of the quantiles
+        shift = Fraction(i, 4 * m)
+        perfect = {math.floor(q * n) + HALF / 2 + shift: Fraction(1)}
+        trusted = {o + HALF + shift: Fraction(1, levels) for o in far}
+        priors.append(mix(perfect, trusted, 1 - Fraction(1, 2**bits)) if i in path else perfect)
+    algorithm, worst = Algorithm(tuple(quantiles), tuple(priors), (HALF,) * m), low - math.floor(q_low * n)
+    chance = probability(algorithm.law(Grid(n)), lambda outputs: max(algorithm.gaps(Grid(n), outputs)) >= worst)
+    return n, q_low, worst, float(chance)
+
+
+@check(
+    "cor:cauchy-robust",
+    code=fibonacci,
+    rejects=[
+        lambda levels: fibonacci(levels + 2) - 1,
+        lambda levels: 2**levels,
+        lambda levels: 2 ** (levels - 1),
+        lambda levels: 2 * levels - 1,
+    ],
+)
+def check_other_quantiles(subject: Callable[[int], int] = lambda levels: 2**levels - 1) -> str:
+    """For other quantiles E <= 1 + 2 ((1 - q~) E_low + q~ E_high) gives 2^d - 1 where 1/2 gives the Fibonacci number;
+    exact laws with perfect predictions and one trusted prior come near to it, far above that number."""
+    for levels in range(1, 12):
+        errors = [Fraction(0), Fraction(1)]
+        while len(errors) <= levels:
+            errors.append(1 + errors[-1] + errors[-2])
+        assert errors[levels] == fibonacci(levels + 2) - 1
+        assert subject(1) == 1 and 1 + 2 * subject(levels) == subject(levels + 1), "no quantile does worse"
+    for levels in (2, 3):
+        worst = []
+        for bits in (50, 100):
+            n, q, gap_there, chance = close_together(levels, bits)
+            spread = bits + math.log2((2**levels - 1) / 0.5)
+            assert chance > HALF and gap_there < subject(levels) * spread, (levels, gap_there)
+            worst.append(gap_there)
+        assert worst[1] - worst[0] > 0.98 * subject(levels) * 50, "for each unit of the logarithm"
+        if levels == 2:
+            row = n, q, worst[1], round(chance, 2), round((fibonacci(4) - 1) * spread)
+            assert row == (4_000_000, Fraction(2501, 5000), 286, 0.79, 205), row
+    return "for quantiles that are not evenly spaced 2^d - 1 takes the place of F_{d+2} - 1, and is nearly reached"
 
 
 @check("cor:multiple", code=thm_binary, rejects=[scaled(thm_binary, 0.15), scaled(thm_binary, 0.1)])

@@ -41,6 +41,7 @@ def mixed_cases() -> Iterator[tuple[Grid, Fraction, Prior, Prior, Fraction]]:
     rejects=[
         lambda log_psi, epsilon, beta, weight: cor_quantile(log_psi, epsilon, beta, 1 - weight),
         lambda log_psi, epsilon, beta, weight: (cor_quantile(log_psi, epsilon, beta, weight)[0] / 2, math.inf),
+        lambda log_psi, epsilon, beta, weight: (math.inf, cor_quantile(log_psi, epsilon, beta, weight)[1] / 2),
     ],
 )
 def check_cor_quantile(subject: Callable[..., tuple[float, float]] = cor_quantile) -> str:
@@ -97,6 +98,24 @@ def check_price_of_robustness(subject: Callable[[float], float] = lambda weight:
             alone = lem_quantile(float(log_ball(best)), 1.0, 0.1)
             assert math.isclose(paid - alone, 2 * subject(float(weight)), rel_tol=1e-9), (data, q, weight)
     return "the price of robustness is 2 / epsilon log(1 / lambda), exactly"
+
+
+@check("text:price-of-robustness", code=cor_quantile, rejects=[F(1, 7), F(1, 19), F(1, 1000)])
+def check_price_of_error(weight: Fraction = HALF) -> str:
+    """Counterexample to the price for errors in place of guarantees: a trusted prior that is sure alone, and a gap of 1
+    with more than the probability beside a wrong prediction. A weight so small that the price allows it survives."""
+    z, beta, price = F(1, 10), F(1, 20), -math.log10(weight)  # (2/epsilon) log(1/lambda)
+    trusted, wrong = {HALF: F(1)}, {1 + HALF: F(1)}
+    laws = [
+        mechanism(Restricted(Grid(1), -math.inf, math.inf), HALF, mu, z)
+        for mu in (trusted, mix(wrong, trusted, weight))
+    ]
+    assert laws[0] == {HALF: 1}, "alone it has no error"
+    assert 0 + price < 1 and laws[1][1 + HALF] == F(1, 11) > beta and round(price, 2) == 0.3, "as the row says"
+    assert cor_quantile(0.0, 2 * math.log(10), float(beta), float(weight))[0] >= 1, "the guarantee holds"
+    return (
+        "price of robustness: of guarantees; the error itself is 1 with probability 1/11 where 0.30 would be the price"
+    )
 
 
 @check(
@@ -204,6 +223,9 @@ def check_restricted_linearity(subject: Callable[..., Prior] = lambda *known: ad
 
     for weight in (F(1, 10), HALF):
         assert inner(mix(mu, rho, weight)) == (1 - weight) * inner(mu) + weight * inner(rho), "not linear"
+    quotients = [adapt(prior, low, high, "conditional") for prior in (mix(mu, rho, HALF), mu, rho)]
+    mixed, *ends = (psi(Grid(3), HALF, {o - 1: m for o, m in prior.items()}, z) for prior in quotients)
+    assert mixed != sum(ends) / 2, "the row's half of each"
     return "inner products of edge-restricted priors are linear in the prior; conditional ones are quotients (exact)"
 
 

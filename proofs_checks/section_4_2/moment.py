@@ -29,7 +29,7 @@ WHOLE = (-math.inf, math.inf)
     ],
 )
 def check_moment_consistency(subject: Callable[[float, float, float], float] = moment_consistency) -> str:
-    """Exact failure of (1 - lambda) perfect + lambda trusted at most beta; attained by a hopeless trusted prior."""
+    """Exact failure of (1 - lambda) perfect + lambda trusted at most beta; nearly attained by a hopeless rho."""
     cases = 0
     for (data, q, rho, z), weight, beta in itertools.product(
         one_quantile_cases(), (F(1, 1000), F(1, 10), HALF), (F(1, 20), HALF)
@@ -47,4 +47,6 @@ def check_moment_consistency(subject: Callable[[float, float, float], float] = m
         limit = subject(-2 * math.log(z), float(law[far + HALF]), float(weight))
         assert math.isclose(limit, far, rel_tol=1e-6), (limit, far)
     assert subject(1.0, 0.05, 0.0) == 0.0
-    return f"consistency (2/eps) log(1 + lambda/(beta(1 - lambda))): {cases} exact cases, attained, 0 at lambda = 0"
+    return (
+        f"consistency (2/eps) log(1 + lambda/(beta(1 - lambda))): {cases} exact cases, nearly attained, 0 at lambda = 0"
+    )
