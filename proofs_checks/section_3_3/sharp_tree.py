@@ -136,7 +136,7 @@ def check_exact_arity(subject: Callable[[int], int] = kary_arity) -> str:
         assert subject(m) == arity, (m, subject(m))
         assert m == 1 or [subject(near) for near in (m - 1, m + 1)] == [in_balls(m - 1), in_balls(m + 1)], m
         assert in_balls(m + 1) == arity + 1
-    for arity in (3, 5, 6, 7, 100, 129, 1000, 10**6 + 7, 2**40 + 1):
+    for arity in (3, 5, 6, 7, 100, 129, 1000, 2**12 + 1):
         last = last_of(arity)
         assert (subject(last), subject(last + 1)) == (in_balls(last), in_balls(last + 1)) == (arity, arity + 1), arity
     assert all(subject(m) == in_balls(m) for m in range(1, 20_001) if m not in whole)
