@@ -68,6 +68,7 @@ def check_edge_slack(subject: Slack = lambda relative, edge: lem_error(relative,
         for p in (p for p in range(1, r) if math.gcd(p, r) == 1):
             for edge in ("left", "right"):
                 claimed = subject(F(p, r), edge)
+                assert claimed == F(p + r - 2 if edge == "left" else 2 * r - p - 2, r), "as the row says"
                 assert worst_edge_slack(F(p, r), edge) == claimed, (p, r, edge)
                 assert _attained(F(p, r), edge) == claimed, (p, r, edge)
     return "nodes at an end of the data: slack (p + r - 2)/r and (2r - p - 2)/r at p/r, 1/2 at 1/2, all r <= 9"
