@@ -297,9 +297,10 @@ def edge_error(n: int, rank: int, edge: float) -> int:
 def check_root_error(subject: Callable[[int, int, float], int] = edge_error) -> str:
     """The edges of the root, -infinity for the quantile 0 and infinity for 1, have no error, so gamma^ = 0 there."""
     for n in range(20):
-        assert gap(Grid(n), F(0), -math.inf) == gap(Grid(n), F(1), math.inf) == 0
-        assert subject(n, 0, -math.inf) == 0
-        assert subject(n, n, math.inf) == 0
+        for q, edge in itertools.product((F(0), F(1, 3), HALF, F(1)), (-INFINITY, INFINITY)):
+            assert subject(n, math.floor(q * n), edge) == gap(Grid(n), q, edge), (n, q, edge)
+        assert gap(Grid(n), F(0), -INFINITY) == gap(Grid(n), F(1), INFINITY) == 0
+        assert gap(Grid(n), F(0), F(0)) == gap(Grid(n), F(1), F(n + 1)) == 0, "ends that hold all records"
     assert gap(Points((F(1), F(1))), F(1), math.inf) == 0
     return "the root's edges have gap 0 for the quantiles 0 and 1, so its offset is 0"
 

@@ -148,21 +148,27 @@ THREE_BRANCHES = (
 @check("ours:replaced-record", rejects=[lambda root: F(3, 2), *(lambda root, by=by: by * (2 - root) for by in OFF)])
 def check_replaced_trees(subject: Callable[[Fraction], Fraction] = lambda root: 2 - root) -> str:
     """The same in whole trees: (2 d - 1)/d for three binary levels of equal budgets, and 6/5 for K = 3, two levels and
-    p = 2, where a level's two mechanisms share its budget. Exact laws."""
+    p = 2, where a level's two mechanisms share its budget; with targets not rounded, where half a rank is what a record
+    added moves, the root costs twice too. Exact laws."""
     z = F(1, 10)
-    for (n, places), arity, levels in ((THREE_LEVELS, 2, (1, 1, 1)), (THREE_BRANCHES, 3, (4, 1))):
+    for (n, places), arity, levels, rounded in (
+        (THREE_LEVELS, 2, (1, 1, 1), True),
+        (THREE_BRANCHES, 3, (4, 1), True),
+        (THREE_LEVELS, 2, (1, 1, 1), False),
+    ):
         m = len(places)
         quantiles = tuple(F(i, m + 1) for i in range(1, m + 1))
         priors: tuple[Prior, ...] = tuple(
             {F(usual): 1 - TINY * len(rare)} | {F(o): TINY for o in rare} for usual, *rare in places
         )
         exponents = exponents_of(build(range(m), arity), lambda depth, count, levels=levels: levels[depth - 1], m)
-        algorithm = Algorithm(quantiles, priors, tuple(z**e for e in exponents), arity=arity)
+        spends = tuple(z**e for e in exponents)
+        algorithm = Algorithm(quantiles, priors, spends, arity=arity, rounded=rounded, unit=1 if rounded else 2)
         rare = tuple(F(where[-1]) for where in places)
         laws = [algorithm.law(records(*values)) for values in (range(1, n + 1), range(2, n + 2))]
         ratio = log_ball(laws[1][rare] / laws[0][rare]) / (-2 * (arity - 1) * sum(levels) * log_ball(z))
         assert max(max_loss(*laws), max_loss(*laws[::-1])) == laws[1][rare] / laws[0][rare]
-        claimed = subject(F(levels[0], sum(levels)))
+        claimed = subject(F(levels[0], sum(levels))) if rounded else F(2)
         assert ball(claimed * F(999, 1000)) < ratio < ball(claimed * F(1001, 1000)), (m, arity, float(ratio))
     return (
         "a replaced record costs 5/3 epsilon in three binary levels and 6/5 for K = 3, two levels, p = 2 (exact laws)"

@@ -82,8 +82,8 @@ def supremum_of_shares(depth: int) -> arb:
 def check_shares_supremum(subject: str = "9.7792") -> str:
     """The supremum of (sum sqrt F_j)**2 / phi**d is 1/(sqrt 5 (1 - phi^(-1/2))^2) = 9.77917..., from below.
 
-    For all d: sqrt F_j <= 5^(-1/4) (phi^(j/2) + phi^(-3j/2)/2), and the second parts add up to less than what the sum of
-    the first lacks.
+    For all d: sqrt F_j <= 5^(-1/4) (phi^(j/2) + phi^(-3j/2)/2), and the second parts add up to less than what the sum
+    of the first lacks.
     """
     values = [supremum_of_shares(depth) for depth in range(1, 200)]
     assert all(value < arb(subject) for value in values), "exceeded"
