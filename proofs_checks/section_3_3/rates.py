@@ -143,7 +143,7 @@ def check_nine_with_constant(subject: Callable[[arb], arb] = lambda m: 2 * arb.p
     )
 
 
-@check("text:better-than-binary", code=thm_kary, rejects=[1, 8])
+@check("text:better-than-binary", code=thm_kary, rejects=[6, 8])
 def check_binary_against_kary(subject: int = 7) -> str:
     """Where the K-ary bound beats the binary one, both corrected, among m = 2**k - 1; there also where the ranks of
     rounding are most of either.
