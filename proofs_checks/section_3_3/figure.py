@@ -67,8 +67,8 @@ def first_figure() -> dict[tuple[str, float, str], np.ndarray]:
 @check("fig:mplots", rejects=[("edge", "original"), ("conditional", "original"), ("conditional", "edge")])
 def check_first_figure(subject: tuple[str, str] = ("original", "edge")) -> str:
     """fig:mplots: the original is better at epsilon = 1 by more than ten standard errors; at epsilon = 0.1 it is level,
-    within two of them and an eighth of the gap. Against K-ary with edges conditional adaptation is ahead at epsilon = 1,
-    by more than three standard errors, on Gaussian data too."""
+    within two of them and an eighth of the gap. At epsilon = 1 conditional adaptation is ahead of edges by more than
+    three standard errors, on Gaussian data too."""
     gaps = first_figure()
     better, other = subject
     scores = {key: score(gaps[*key, better] - gaps[*key, other]) for key in (("gaussian", 1.0), ("age", 1.0))}
