@@ -221,7 +221,7 @@ def check_target_composition(subject: Callable[[Fraction, int, int], int] = lamb
             assert 0 <= off <= subject(Fraction(mid, d), lo, hi), (n, d, lo, mid, hi)
             largest, allowed = max(largest, off), max(allowed, subject(Fraction(mid, d), lo, hi))
     assert largest == allowed, "more than is needed"
-    y0, r, rank, composed = *z3.Reals("y0 r"), *z3.Ints("rank composed")  # q n = y0 + r, (1 - q~) lo + q~ hi = y0
+    (y0, r), (rank, composed) = z3.Reals("y0 r"), z3.Ints("rank composed")  # q n = y0 + r, (1 - q~) lo + q~ hi = y0
     floors = z3.And(r >= 0, r < 1, rank <= y0 + r, y0 + r < rank + 1, composed <= y0, y0 < composed + 1)
     prove(z3.Implies(floors, z3.And(composed <= rank, rank <= composed + 1)), "for all n and quantiles")
     return "floor(q n) exceeds its composition from the edges' floors by 0 or 1; the proofs take them to be equal"
