@@ -234,23 +234,23 @@ def check_worse_in_m(subject: Callable[[int], arb] = golden) -> str:
 
 @check(
     "thm:binary",
+    "thm:kary",
+    "thm:kary-main",
     "cor:multiple",
     "lem:prior",
     rejects=[lambda total: log_ball(total), lambda total: log_ball(total * F(99, 100))],
 )
 def check_edge_total(subject: Callable[[Fraction], arb] = lambda total: arb(0)) -> str:
-    """Counterexample to thm:binary and cor:multiple for base measures of mass above one, m = 3: scaling changes only
-    the claim.
+    """Counterexample to thm:binary, thm:kary and cor:multiple for base measures of mass above one, m = 3: scaling
+    changes only the claim.
     """
     z, total = HALF, F(1000)
     priors: tuple[Prior, ...] = tuple({k + F(i, 4): total / 2 for k in range(2)} for i in (1, 2, 3))
-    algorithm, data = Algorithm(QUARTERS, priors, (z,) * 3), Grid(1)
-    law = algorithm.law(data)
-    spread = log_ball(algorithm.inverse_psi_sum(data) / HALF) + subject(total)
-    claimed = 3 * spread / -log_ball(z)  # F_4 = 3, no rounding needed for a bound below zero
-    failed = probability(law, lambda outputs: max(algorithm.gaps(data, outputs)) >= 1)
-    assert claimed < 0, f"the bound survives: {float(claimed):.2f}"
-    assert failed > 0
-    return (
-        f"edge adaptation, base measures of mass 1000: thm:binary claims a largest gap below {float(claimed):.1f} < 0"
-    )
+    for arity, constant in ((4, 1), (2, 2)):  # one level of three mechanisms, (K - 1) H A over K - 1; F_4 - 1
+        algorithm, data = Algorithm(QUARTERS, priors, (z,) * 3, arity=arity), Grid(1)
+        spread = log_ball(algorithm.inverse_psi_sum(data) / HALF) + subject(total)
+        claimed = constant * spread / -log_ball(z)  # no rounding needed for a bound below zero
+        failed = sum(p for outputs, p in algorithm.law(data).items() if max(algorithm.gaps(data, outputs)) >= 1)
+        assert claimed < 0, f"the bound survives: {float(claimed):.2f}"
+        assert failed > 0
+    return f"edge adaptation, mass 1000: thm:binary and thm:kary claim a largest gap below {float(claimed):.1f} < 0"

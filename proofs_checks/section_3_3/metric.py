@@ -25,6 +25,9 @@ def check_log_sum_exp(subject: Callable[[int], float] = math.log) -> str:
         harmonic = m / sum(1 / value for value in psis)
         left, right = -log_ball(harmonic), log_ball(sum((1 / value for value in psis), Fraction(0))) - arb(subject(m))
         assert abs(float(left) - float(right)) < 1e-12, (psis, float(left), float(right))
+    for psis, mean, total in (([HALF] * 2, F(2), F(4)), ([F(1)] * 9, F(1), F(9))):  # as the row says: logs of these
+        assert sum((1 / value for value in psis), F(0)) == total == len(psis) * mean
+        assert abs(float(log_ball(mean) - log_ball(total) + arb(subject(len(psis))))) < 1e-12, psis
     return (
         "-log of the harmonic mean = log sum exp(U_i) - log m; the printed equality forgets log m (m = 2, Psi "
         "= 1/2: log 2, not log 4)"

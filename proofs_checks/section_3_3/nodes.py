@@ -6,9 +6,12 @@ import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
+from functools import cache
 
 from pq.bounds import lem_error
 from proofs_checks.engine.registry import check
+from proofs_checks.section_3_3.rounding import witness
+from proofs_checks.section_3_3.rounding_edges import end_witness
 from proofs_checks.tools.exact import (
     INFINITY,
     Algorithm,
@@ -171,9 +174,11 @@ def check_lem_prior_budget(subject: Callable[[int], int] = lambda depth: depth) 
     )
 
 
-@check("text:outside-mass", rejects=["edge", "as it is"])
-def check_outside_mass(subject: str = "conditional") -> str:
-    """Restricted to (o_j, o_k): conditional priors forget all mass outside, edge priors keep its total on each side."""
+@check("text:outside-mass", rejects=[("edge", True), ("as it is", True), ("conditional", False)])
+def check_outside_mass(case: tuple[str, bool] = ("conditional", True)) -> str:
+    """Restricted to (o_j, o_k): conditional priors forget all mass outside, edge priors keep its total on each side.
+    Records outside have no effect on either, unless the ranks of a node are counted over them too."""
+    subject, own = case
     data, low, high, z = Grid(6), F(9, 4), F(19, 4), F(1, 3)
     inside = {F(5, 2): F(1, 10), F(7, 2): F(1, 10), F(9, 2): F(1, 10)}
     laws: dict[str, list[dict[Position, Fraction]]] = {}
@@ -190,6 +195,12 @@ def check_outside_mass(subject: str = "conditional") -> str:
     chosen = laws[subject]
     assert chosen[0] == chosen[1] == chosen[2], "the mass outside has an effect"
     assert laws["edge"][0] == laws["edge"][1] != laws["edge"][2]
+    for adaptation, (i, part) in itertools.product(("conditional", "edge"), enumerate(outer)):
+        for others in ((), (1,), (5, 6, 7), (1, 2, 2, 9)):
+            whole = Points(tuple(F(x) for x in sorted((3, 4, *others))))
+            view = Restricted(whole, *((low, high) if own else (-INFINITY, INFINITY)))
+            law = mechanism(view, HALF, adapt({**inside, **part}, low, high, adaptation), z)
+            assert law == laws[adaptation][i], "records outside have an effect"
     return "conditional: no effect of mass outside the edges; edge: only of its total on either side (exact laws)"
 
 
@@ -197,35 +208,84 @@ def check_outside_mass(subject: str = "conditional") -> str:
     "step:prior-inner",
     code=lem_error,
     rejects=[
-        lambda relative: F(0),
-        lambda relative: F(1, 2),
-        lambda relative: F(99, 100) * lem_error(relative),
-        lambda relative: F(1),
-        lambda relative: lem_error(relative) - F(1, relative.denominator),
+        lambda relative, edge: F(0),
+        lambda relative, edge: F(1, 2),
+        *(lambda relative, edge, by=by: F(by, 100) * lem_error(relative, edge=edge) for by in (99, 101)),
+        lambda relative, edge: F(1),
+        lambda relative, edge: lem_error(relative, edge=edge) - F(1, relative.denominator),
+        lambda relative, edge: lem_error(relative),
     ],
 )
-def check_restricted_inner(subject: Callable[[Fraction], Fraction] = lem_error) -> str:
-    """Psi^ >= exp(-eps_i (gamma^ + c)/2) Psi under edge adaptation needs the slack of lem:error: all small edges, for
-    each relative quantile p/d with d up to 5. Both sides are linear in the prior, so that cells alone decide, and the
-    powers of exp(-eps_i/2) are compared as exponents."""
-    short: dict[Fraction, int] = {}
-    for d in range(2, 6):
-        for p, n in itertools.product((p for p in range(1, d) if math.gcd(p, d) == 1), range(3, 2 * d + 4)):
-            relative, (lo, hi) = F(p, d), (F(1, 4), HALF) if d == 2 else (F(1, d + 1), F(d, d + 1))
-            q = lo + relative * (hi - lo)
-            for low_rank, high_rank in itertools.combinations_with_replacement(range(n + 1), 2):
-                data, low, high = Grid(n), low_rank + F(1, 4), high_rank + F(3, 4)
-                edges = (1 - relative) * gap(data, lo, low) + relative * gap(data, hi, high)
-                view = Restricted(data, low, high)
-                target = math.floor(relative * view.size)
-                for rank in range(n + 1):
-                    (moved,) = (o for o, m in adapt({rank + HALF: F(1)}, low, high, "edge").items() if m)
-                    excess = abs(view.below(moved) - target) - gap(data, q, rank + HALF) - edges
-                    assert excess <= subject(relative), (relative, n, low_rank, high_rank, rank)
-                    short[relative] = short.get(relative, 0) + (excess > 0)
-    assert all(short.values()), "never needed"
-    worst = sum(short.values())
-    return f"Psi^ of a node is at least exp(-eps_i (gamma^ + c)/2) Psi under edge adaptation; c = 0 fails {worst} times"
+def check_restricted_inner(
+    subject: Callable[..., Fraction] = lambda relative, edge: lem_error(relative, edge=edge),
+) -> str:
+    """Psi^ >= exp(-eps_i (gamma^ + c)/2) Psi under edge adaptation needs the slack of lem:error: all small edges, at
+    the ends of the data too, for each relative quantile p/d with d up to 5, and no less of it. Both sides are linear in
+    the prior, so that cells alone decide, and the powers of exp(-eps_i/2) are compared as exponents."""
+    for d, edge in itertools.product(range(2, 6), ENDS):
+        for relative in (F(p, d) for p in range(1, d) if math.gcd(p, d) == 1):
+            assert _worst_excess(relative, edge) <= subject(relative, edge), (relative, edge)
+            n, lo, hi, low, high = _attained_edges(relative, edge)
+            rank = math.floor((lo + relative * (hi - lo)) * n)  # all of the prior on the optimal cell of the data
+            assert _excess(Grid(n), relative, (lo, hi), (low, high), rank) == subject(relative, edge), "looser"
+    case = F(1, 2), (F(1, 4), HALF), (HALF, 1 + HALF)
+    assert _excess(Grid(3), *case, 1) == 1 and gap(Grid(3), F(1, 4), HALF) == gap(Grid(3), HALF, 1 + HALF) == 0
+    return (
+        "Psi^ of a node is at least exp(-eps_i (gamma^ + c)/2) Psi under edge adaptation, c least for each p/d, d < 6"
+    )
+
+
+ENDS = ("none", "left", "right")
+
+
+def _small_edges(d: int, edge: str) -> Iterator[tuple[int, Fraction, Fraction, Position, Position]]:
+    """Sizes of data, quantiles of a node's edges, and the edges wherever they may be."""
+    inner = (F(1, 4), HALF) if d == 2 else (F(1, d + 1), F(d, d + 1))
+    lo, hi = F(0) if edge == "left" else inner[0], F(1) if edge == "right" else inner[1]
+    for n in (3, d + 1, 2 * d):
+        lows: list[Position] = [-INFINITY] if edge == "left" else [rank + F(1, 4) for rank in range(n + 1)]
+        highs: list[Position] = [INFINITY] if edge == "right" else [rank + F(3, 4) for rank in range(n + 1)]
+        yield from ((n, lo, hi, low, high) for low, high in itertools.product(lows, highs) if low < high)
+
+
+@cache
+def _worst_excess(relative: Fraction, edge: str) -> Fraction:
+    """The largest of all small edges and cells."""
+    return max(
+        _excess(Grid(n), relative, (lo, hi), (low, high), rank)
+        for n, lo, hi, low, high in _small_edges(relative.denominator, edge)
+        for rank in range(n + 1)
+    )
+
+
+def _attained_edges(relative: Fraction, edge: str) -> tuple[int, Fraction, Fraction, Position, Position]:
+    """The same where the slack is attained, with room for the optimal cell of the data in the node."""
+    d = relative.denominator
+    if edge == "none":
+        found = witness(relative, lem_error(relative))
+        assert found is not None, f"no data attain the slack at {relative}"
+        n, lo, hi, below, above = found
+        return n, lo, hi + F(4 * d, n), below + HALF, above + 4 * d + HALF
+    end = end_witness(relative, edge)
+    assert end is not None, f"no data attain the slack at {relative}"
+    n, _, inner, count = end
+    room = d if edge == "left" else -d
+    inner, at = inner + F(room, n), count + room + HALF
+    return (n, F(0), inner, -INFINITY, at) if edge == "left" else (n, inner, F(1), at, INFINITY)
+
+
+def _excess(
+    data: Grid,
+    relative: Fraction,
+    levels: tuple[Fraction, Fraction],
+    edges: tuple[Position, Position],
+    rank: int,
+) -> Fraction:
+    """How much farther from its target a node sees the mass of a cell than the data, beyond the edges' error."""
+    (moved,) = (o for o, mass in adapt({rank + HALF: F(1)}, *edges, "edge").items() if mass)
+    view, q = Restricted(data, *edges), levels[0] + relative * (levels[1] - levels[0])
+    error = (1 - relative) * gap(data, levels[0], edges[0]) + relative * gap(data, levels[1], edges[1])
+    return abs(view.below(moved) - math.floor(relative * view.size)) - gap(data, q, rank + HALF) - error
 
 
 def edge_error(n: int, rank: int, edge: float) -> int:
@@ -237,9 +297,10 @@ def edge_error(n: int, rank: int, edge: float) -> int:
 def check_root_error(subject: Callable[[int, int, float], int] = edge_error) -> str:
     """The edges of the root, -infinity for the quantile 0 and infinity for 1, have no error, so gamma^ = 0 there."""
     for n in range(20):
-        assert gap(Grid(n), F(0), -math.inf) == gap(Grid(n), F(1), math.inf) == 0
-        assert subject(n, 0, -math.inf) == 0
-        assert subject(n, n, math.inf) == 0
+        for q, edge in itertools.product((F(0), F(1, 3), HALF, F(1)), (-INFINITY, INFINITY)):
+            assert subject(n, math.floor(q * n), edge) == gap(Grid(n), q, edge), (n, q, edge)
+        assert gap(Grid(n), F(0), -INFINITY) == gap(Grid(n), F(1), INFINITY) == 0
+        assert gap(Grid(n), F(0), F(0)) == gap(Grid(n), F(1), F(n + 1)) == 0, "ends that hold all records"
     assert gap(Points((F(1), F(1))), F(1), math.inf) == 0
     return "the root's edges have gap 0 for the quantiles 0 and 1, so its offset is 0"
 

@@ -11,13 +11,15 @@ import z3
 
 from pq.bounds import binary_depth
 from proofs_checks.engine.registry import check
-from proofs_checks.tools.exact import Algorithm, Points, Prior, ball, log_ball, max_loss, power
+from proofs_checks.tools.chains import exponents_of
+from proofs_checks.tools.exact import Algorithm, Points, Prior, ball, build, log_ball, max_loss, power
 from proofs_checks.tools.neighbours import TINY, hurtful_priors, neighbours, records, replaced_loss
 from proofs_checks.tools.solver import prove
 from proofs_checks.tools.trees import path_spends, printed_levels
 
 F = Fraction
 HALF = Fraction(1, 2)
+OFF = F(99, 100), F(101, 100)
 QUARTERS = (Fraction(1, 4), Fraction(1, 2), Fraction(3, 4))
 
 
@@ -132,6 +134,45 @@ def check_replaced_shares(subject: Callable[[Any], Any] = lambda root: 2 - root)
         claimed = subject(F(root, root + leaf))
         assert ball(claimed * F(999, 1000)) < ratio < ball(claimed * F(1001, 1000)), (root, leaf, float(ratio))
     return "a replaced record costs 2 - (the root's share) epsilon: (2 d - 1)/d for equal budgets, 6/5 for 4/5 and 1/5"
+
+
+# A usual and a rare output of each mechanism on the records 1, ..., n, of which 1 becomes n + 1: on the way to either
+# the rare one comes a rank closer to its target, and the usual one goes a rank away; one place for other mechanisms.
+THREE_LEVELS = 12, ((2.25, 3.5), (3.25, 5.5), (6.5,), (6.25, 7.5), (9.625,), (9.25, 11.5), (11.75, 12.5))
+THREE_BRANCHES = (
+    18,
+    ((2.25, 3.5), (4.25, 5.5), (6.25, 7.5), (9.5,), (11.5,), (12.25, 13.5), (14.25, 15.5), (16.25, 17.5)),
+)
+
+
+@check("ours:replaced-record", rejects=[lambda root: F(3, 2), *(lambda root, by=by: by * (2 - root) for by in OFF)])
+def check_replaced_trees(subject: Callable[[Fraction], Fraction] = lambda root: 2 - root) -> str:
+    """The same in whole trees: (2 d - 1)/d for three binary levels of equal budgets, and 6/5 for K = 3, two levels and
+    p = 2, where a level's two mechanisms share its budget; with targets not rounded, where half a rank is what a record
+    added moves, the root costs twice too. Exact laws."""
+    z = F(1, 10)
+    for (n, places), arity, levels, rounded in (
+        (THREE_LEVELS, 2, (1, 1, 1), True),
+        (THREE_BRANCHES, 3, (4, 1), True),
+        (THREE_LEVELS, 2, (1, 1, 1), False),
+    ):
+        m = len(places)
+        quantiles = tuple(F(i, m + 1) for i in range(1, m + 1))
+        priors: tuple[Prior, ...] = tuple(
+            {F(usual): 1 - TINY * len(rare)} | {F(o): TINY for o in rare} for usual, *rare in places
+        )
+        exponents = exponents_of(build(range(m), arity), lambda depth, count, levels=levels: levels[depth - 1], m)
+        spends = tuple(z**e for e in exponents)
+        algorithm = Algorithm(quantiles, priors, spends, arity=arity, rounded=rounded, unit=1 if rounded else 2)
+        rare = tuple(F(where[-1]) for where in places)
+        laws = [algorithm.law(records(*values)) for values in (range(1, n + 1), range(2, n + 2))]
+        ratio = log_ball(laws[1][rare] / laws[0][rare]) / (-2 * (arity - 1) * sum(levels) * log_ball(z))
+        assert max(max_loss(*laws), max_loss(*laws[::-1])) == laws[1][rare] / laws[0][rare]
+        claimed = subject(F(levels[0], sum(levels))) if rounded else F(2)
+        assert ball(claimed * F(999, 1000)) < ratio < ball(claimed * F(1001, 1000)), (m, arity, float(ratio))
+    return (
+        "a replaced record costs 5/3 epsilon in three binary levels and 6/5 for K = 3, two levels, p = 2 (exact laws)"
+    )
 
 
 @check("ours:replaced-record", rejects=[(2, 2), (4, 1)])

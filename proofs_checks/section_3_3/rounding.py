@@ -221,6 +221,9 @@ def check_target_composition(subject: Callable[[Fraction, int, int], int] = lamb
             assert 0 <= off <= subject(Fraction(mid, d), lo, hi), (n, d, lo, mid, hi)
             largest, allowed = max(largest, off), max(allowed, subject(Fraction(mid, d), lo, hi))
     assert largest == allowed, "more than is needed"
+    (y0, r), (rank, composed) = z3.Reals("y0 r"), z3.Ints("rank composed")  # q n = y0 + r, (1 - q~) lo + q~ hi = y0
+    floors = z3.And(r >= 0, r < 1, rank <= y0 + r, y0 + r < rank + 1, composed <= y0, y0 < composed + 1)
+    prove(z3.Implies(floors, z3.And(composed <= rank, rank <= composed + 1)), "for all n and quantiles")
     return "floor(q n) exceeds its composition from the edges' floors by 0 or 1; the proofs take them to be equal"
 
 
@@ -240,11 +243,10 @@ def right_gap(relative: Fraction, size: int) -> int:
 def check_right_of_interval(subject: Callable[[Fraction, int], int] = right_gap) -> str:
     """A step of the proof of item 1: for o beyond the right edge the gap is n - floor(q~ n)."""
     for relative, size in itertools.product(GAP_SAMPLE, range(30)):
-        assert size - math.floor(relative * size) == subject(relative, size), (relative, size)
-    return (
-        "beyond the right edge the gap is ceil((1 - q~) n); the proof prints floor((1 - q~) n), one too small "
-        "unless q~ n is an integer"
-    )
+        view = Restricted(Grid(size + 2), 1 + HALF, size + 1 + HALF)  # one record on either side
+        beyond = abs(view.below(size + 2 + HALF) - math.floor(relative * view.size))
+        assert view.size == size and beyond == subject(relative, size), (relative, size)
+    return "beyond the right edge the gap is ceil((1 - q~) n); the printed floor is one too small unless q~ n is whole"
 
 
 @check("step:error-left", rejects=[0, -1, 2])
@@ -322,7 +324,13 @@ def check_second_display(subject: tuple[Signs, Callable[..., Fraction]] = (right
     return "second display of lem:error: right with A + floor(q~ (B - A)) - floor(q n), and c of lem:error, attained"
 
 
-@check("step:error-count", rejects=[lambda data, low: True, lambda data, low: False])
+@check(
+    "step:error-count",
+    rejects=[
+        *(lambda data, low, same=same: same for same in (True, False)),
+        *(lambda data, low, part=part: low not in data[part] for part in (slice(1, None), slice(-1))),
+    ],
+)
 def check_edge_records(subject: Callable[[Sequence[int], Fraction], bool] = lambda data, low: low not in data) -> str:
     """lem:error's first line: records of a node below o, and below its left edge, are those below o, if no record
     equals that edge."""

@@ -68,6 +68,7 @@ def check_edge_slack(subject: Slack = lambda relative, edge: lem_error(relative,
         for p in (p for p in range(1, r) if math.gcd(p, r) == 1):
             for edge in ("left", "right"):
                 claimed = subject(F(p, r), edge)
+                assert claimed == F(p + r - 2 if edge == "left" else 2 * r - p - 2, r), "as the row says"
                 assert worst_edge_slack(F(p, r), edge) == claimed, (p, r, edge)
                 assert _attained(F(p, r), edge) == claimed, (p, r, edge)
     return "nodes at an end of the data: slack (p + r - 2)/r and (2r - p - 2)/r at p/r, 1/2 at 1/2, all r <= 9"
@@ -87,7 +88,7 @@ def _attained(relative: Fraction, edge: str) -> Fraction:
     return worst
 
 
-def _end_witness(relative: Fraction, edge: str) -> tuple[int, Fraction, Fraction, int] | None:
+def end_witness(relative: Fraction, edge: str) -> tuple[int, Fraction, Fraction, int] | None:
     """n, the quantile of the node, its inner edge's and the records below that edge, where the slack is attained."""
     r = relative.denominator
     n, slack = 6 * r, lem_error(relative, edge=edge)  # type: ignore[arg-type]
@@ -122,7 +123,7 @@ def check_end_node_is_sharp(subject: Slack = lambda relative, edge: lem_error(re
     z, cases = F(1, 3), 0
     for r, edge in itertools.product(range(2, 8), ("left", "right")):
         for relative in (F(p, r) for p in range(1, r) if math.gcd(p, r) == 1):
-            found = _end_witness(relative, edge)
+            found = end_witness(relative, edge)
             assert found is not None, f"no data attain the slack at {relative}"
             n, q, inner, count = found
             low, high = (-INFINITY, count + HALF) if edge == "left" else (count + HALF, INFINITY)

@@ -7,9 +7,10 @@ import math
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
+from functools import cache
 from typing import Any
 
-from flint import arb
+from flint import arb, ctx
 
 from pq.bounds import lem_empirical_quantiles, thm_binary
 from pq.core.plan import kary_arity, plan
@@ -89,11 +90,27 @@ def check_half_bound(subject: int = 2) -> str:
     )
 
 
+@cache
 def in_balls(m: int) -> int:
     """ceil(exp(sqrt(log 2 log(m + 1)))) where no whole number lies inside the ball."""
-    whole = (arb(2).log() * arb(m + 1).log()).sqrt().exp().ceil().unique_fmpz()
+    with ctx.workprec(256 + m.bit_length()):  # beside 2**(t * t) the root is 2**t up to about 2**(t - t * t)
+        whole = (arb(2).log() * arb(m + 1).log()).sqrt().exp().ceil().unique_fmpz()
     assert whole is not None, f"m = {m}: a whole number inside the ball"
     return int(whole)
+
+
+def in_floats(m: int) -> int:
+    """The same in double precision, with the whole numbers right."""
+    t = math.isqrt((m + 1).bit_length() - 1)
+    return 1 << t if m + 1 == 1 << t * t else math.ceil(math.exp(math.sqrt(math.log(2) * math.log(m + 1))))
+
+
+def last_of(arity: int) -> int:
+    """The largest m whose arity this is, if it is no power of two."""
+    with ctx.workprec(256 + 4 * arity.bit_length() ** 2):
+        end = (arb(arity).log() ** 2 / arb(2).log()).exp().floor().unique_fmpz()
+    assert end is not None, "more digits"
+    return int(end) - 1
 
 
 @check(
@@ -106,16 +123,21 @@ def in_balls(m: int) -> int:
         lambda m: math.ceil(math.exp(math.sqrt(math.log(2) * math.log(m)))) if m > 1 else 2,
         lambda m: math.ceil(math.exp(math.sqrt(math.log(2) * math.nextafter(math.log(m + 1), math.inf)))),
         lambda m: kary_arity(m) + (m > 2**170),
+        in_floats,
     ],
 )
 def check_exact_arity(subject: Callable[[int], int] = kary_arity) -> str:
-    """`kary_arity` is 2^t at m + 1 = 2^(t^2), where log 2 log(m + 1) is the square of t log 2, and the ceiling in
-    256-bit balls at every other m up to 20000. The last bit of a logarithm decides at the former: one more is too much.
+    """`kary_arity` is 2^t at m + 1 = 2^(t^2), where log 2 log(m + 1) is the square of t log 2, and the ceiling in balls
+    beside these, on both sides of where other arities end, and at every m up to 20000. The last bit of a logarithm
+    decides at the first: one more is too much. Beside them, and where m is large, floats see no difference.
     """
     whole = {2 ** (t * t) - 1: 2**t for t in range(1, 65)}
     for m, arity in whole.items():
         assert subject(m) == arity, (m, subject(m))
-        for near in (m - 1, m + 1):
-            assert near < 1 or near > 2**40 or subject(near) == in_balls(near), near
+        assert m == 1 or [subject(near) for near in (m - 1, m + 1)] == [in_balls(m - 1), in_balls(m + 1)], m
+        assert in_balls(m + 1) == arity + 1
+    for arity in (3, 5, 6, 7, 100, 129, 1000, 2**12 + 1):
+        last = last_of(arity)
+        assert (subject(last), subject(last + 1)) == (in_balls(last), in_balls(last + 1)) == (arity, arity + 1), arity
     assert all(subject(m) == in_balls(m) for m in range(1, 20_001) if m not in whole)
-    return "K is 2^t at m + 1 = 2^(t^2) for t <= 64, and the ceiling in balls at all other m up to 20000"
+    return "K is 2^t at m + 1 = 2^(t^2) for t <= 64, and the ceiling in balls beside these and at all other m to 20000"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -51,6 +51,32 @@ def check_shuffle(subject: Swap = swap_statement) -> str:
         "lem:shuffle: swapping two outputs that are out of order never increases the larger gap (all integers, "
         "all reals)"
     )
+
+
+@check(
+    "text:sorting",
+    rejects=[
+        lambda counts: sorted(counts, reverse=True),
+        lambda counts: [*sorted(counts[:-1]), counts[-1]][::-1],
+        lambda counts: [counts[-1], *counts[:-1]],
+        lambda counts: [*counts[1:-1], counts[0], counts[-1]],
+    ],
+)
+def check_sorting_of_a_node(subject: Callable[[Sequence[int]], Sequence[int]] = sorted) -> str:
+    """Sorting a node's three or four estimates, all counts and ascending targets of four records: the largest gap does
+    not grow, while a single one may."""
+    cases, single = 0, 0
+    for many, n in ((2, 6), (3, 4), (4, 3)):
+        for targets in itertools.combinations_with_replacement(range(n + 1), many):
+            for counts in itertools.product(range(n + 1), repeat=many):
+                before, after = (
+                    [abs(c - t) for c, t in zip(order, targets, strict=True)] for order in (counts, subject(counts))
+                )
+                assert max(after) <= max(before), (targets, counts)
+                single += any(two > one for one, two in zip(before, after, strict=True))
+                cases += 1
+    assert single > 0
+    return f"sorting up to four estimates never increases the largest gap ({cases} cases), a single one {single} times"
 
 
 def apart(low0: z3.ArithRef, high0: z3.ArithRef, low1: z3.ArithRef, high1: z3.ArithRef) -> z3.BoolRef:
