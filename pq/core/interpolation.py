@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from pq.core.priors.numerics import LARGEST
 from pq.core.scores import Array
 
 
@@ -43,4 +44,5 @@ def interpolate(levels: Any, values: Any, quantiles: Any) -> Array:
     below = (known[1] - known[0]) / (z[1] - z[0]) * (target - inside)
     above = (known[-1] - known[-2]) / (z[-1] - z[-2]) * (target - inside)
     out = np.where(target < z[0], known[0] + below, np.where(target > z[-1], known[-1] + above, curve))
+    out = np.clip(out, -LARGEST, LARGEST)
     return np.maximum.accumulate(out[np.argsort(wanted, kind="stable")])[np.argsort(np.argsort(wanted, kind="stable"))]

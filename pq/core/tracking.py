@@ -107,11 +107,11 @@ class Tracker:
     def start(self) -> Beliefs:
         """Before the first day."""
         mean = np.zeros(self.shapes.stop)
-        mean[self.size_at] = self.size
+        mean[self.size_at] = size = min(self.size, MOST)
         covariance = np.diag(np.zeros(len(mean)))
         first = np.arange(2 * self.dimension + 2)
         covariance[first, first] = self.variances(SLOPES, CONSTANTS, 1.0)
-        covariance[self.size_at, self.size_at] = self.size**2
+        covariance[self.size_at, self.size_at] = size**2
         covariance[self.shapes, self.shapes] = self.shape_covariance
         return Beliefs(mean, covariance)
 

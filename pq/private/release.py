@@ -214,4 +214,5 @@ def simulate(
     _charge(ledger, purpose, maker, count)
     with np.errstate(all="ignore"):
         records = column.records(maker.request.on_nan)
-        return maker.simulate(maker.column(*records), source, count)[:, list(maker.request.positions)]
+        values = maker.simulate(maker.column(*records), source, count)
+        return values[:, list(maker.request.positions)] + 0.0  # one zero, see `Outcome`

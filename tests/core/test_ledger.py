@@ -562,3 +562,16 @@ def test_nobody_spends_in_the_middle_of_another_entry_of_the_same_thread() -> No
         ledger.spend(1, "from within")
     ledger.spend(1, "afterwards")
     assert ledger.spent == 1
+
+
+def test_a_backup_without_the_last_spend_is_noticed(tmp_path: Path) -> None:
+    """The object that made the spend has not looked at the file since; without the check a third half would fit."""
+    path, backup = tmp_path / "a.ledger", tmp_path / "backup"
+    ledger = pq.Ledger.open(path, total=1)
+    ledger.spend(0.5)
+    backup.write_bytes(path.read_bytes())
+    ledger.spend(0.5)
+    path.write_bytes(backup.read_bytes())
+    with pytest.raises(LedgerError, match="other entries"):
+        ledger.spend(0.5)
+    assert pq.Ledger.open(path).spent == Fraction(1, 2)

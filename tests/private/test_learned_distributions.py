@@ -434,3 +434,14 @@ def test_cells_lie_within_the_floats(prior: pq.core.priors.Prior, mechanism: str
             for smooth in (False, True):
                 values = pq.release(x, [0.01, 0.5, 0.99], epsilon=1, assume_smooth=smooth, **options).values
                 assert np.isfinite(values).all() and (values[1:] >= values[:-1]).all()
+
+
+def test_features_of_any_size_end_no_day_that_is_paid_for() -> None:
+    """Squares of what is believed of places and widths together leave the floats. At 1e9 records what is believed of
+    their number ends, whatever was guessed."""
+    for first in (1e150, 1e300, -1e308):
+        for seed in range(6):
+            own = PubDistribution([0.5], loc=0.0, scale=1.0, dimension=1, size_guess=1e300)
+            session = Session(own, [0.5], epsilon=1, rng=seed, ledger=pq.Ledger(10), individuals="overlap")
+            for feature in (first, 1e150, 0.0):
+                assert np.isfinite(session.step([feature], [1.0, 2.0]).values).all()

@@ -604,3 +604,36 @@ class Flat:
 def test_a_container_that_is_no_column_when_it_is_read_gets_the_fixed_sentence() -> None:
     with pytest.raises(RuntimeError, match="its own message is kept back"):
         pq.release(Flat(), [0.5], epsilon=1, priors=pq.Cauchy(0, 1))
+
+
+def _floats(kept: Any) -> list[float]:
+    parts = kept.values() if isinstance(kept, dict) else kept if isinstance(kept, list | tuple) else ()
+    return [kept] if isinstance(kept, float) else [number for part in parts for number in _floats(part)]
+
+
+@pytest.mark.parametrize("mechanism", ["tree", "joint", "mixed", "cells"])
+@pytest.mark.parametrize("prior", [pq.Laplace(0, 1e-322), pq.Cauchy(0, 1e-322)])
+def test_no_sign_of_zero_comes_out(prior: pq.Prior, mechanism: str) -> None:
+    """A cell from the least negative float to zero has zero alone, found from below: its sign would tell the record."""
+    options: dict[str, Any] = {"epsilon": 1, "priors": prior, "mechanism": mechanism}
+    for x in ([-5e-324], [-5e-324, 0.0, 5e-324]):
+        for levels in ([0.5], [0.25, 0.5, 0.75]):
+            made = [pq.release(x, levels, rng=seed, **options) for seed in range(40)]
+            numbers = [number for one in made for number in [*one.values.tolist(), *_floats(dict(one.outcome))]]
+            trials = pq.simulate(x, levels, trials=40, rng=1, **options)
+            zeros = np.array([number for number in [*numbers, *trials.ravel().tolist()] if number == 0.0])
+            assert len(zeros) > 0 or mechanism == "cells"
+            assert not np.signbit(zeros).any()
+
+
+@pytest.mark.parametrize("mechanism", ["joint", "mixed"])
+def test_what_is_read_off_beyond_the_outputs_stays_within_the_floats(mechanism: str) -> None:
+    """Quantiles that were not drawn go on along a line, which leaves the floats where outputs are near their end."""
+    least = -np.finfo(np.float64).max
+    far = np.random.default_rng(0).uniform(0.5e308, 1.79e308, 2000)
+    levels = [0, Fraction(1, 3), 0.5, 1]
+    for x, prior in ((far, pq.Cauchy(0, 1e308)), ([], pq.Laplace(least, 1e-308))):
+        for seed in range(5):
+            one = pq.release(x, levels, epsilon=0.1, priors=prior, mechanism=mechanism, rng=seed)
+            assert np.isfinite(one.values).all()
+            assert pq.Release.from_dict(one.to_dict()).to_dict() == one.to_dict()

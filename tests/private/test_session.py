@@ -8,6 +8,7 @@ import math
 import os
 import pickle
 import threading
+import warnings
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -211,7 +212,7 @@ def test_a_ledger_goes_with_its_sequence(tmp_path: Path) -> None:
     assert ledger.spent == 1 and len(ledger.entries) == 2
 
 
-@pytest.mark.parametrize("content", [b"", b"hello", pickle.dumps({}), pickle.dumps(3)])
+@pytest.mark.parametrize("content", [b"", b"hello", pickle.dumps({}), pickle.dumps(3), pickle.dumps({"predictor": 3})])
 def test_what_is_no_state_is_refused_and_left(content: bytes, tmp_path: Path) -> None:
     (tmp_path / "state").write_bytes(content)
     with pytest.raises(ValueError, match=r"^path must be a saved session"):
@@ -472,3 +473,34 @@ def test_a_state_that_is_saved_meanwhile_is_not_had_twice(tmp_path: Path, monkey
 def test_one_rule_says_what_rng_may_be(make: Any, rng: Any) -> None:
     with pytest.raises(TypeError, match=r"^rng must be"):
         make(rng)
+
+
+def test_a_state_is_had_once_whatever_links_lead_to_it(tmp_path: Path) -> None:
+    path, link = tmp_path / "state", tmp_path / "link"
+    Session(prev(), QUANTILES, epsilon=1, rng=0).save(path)
+    link.symlink_to(path)
+    Session.resume(link).save(link)
+    assert link.is_symlink() and path.exists() and not (tmp_path / "link.used").exists()
+    Session.resume(link)
+    with pytest.raises(FileNotFoundError):
+        Session.resume(path)
+
+
+def test_nothing_warns_of_public_or_released_numbers_of_any_size() -> None:
+    predictor = PubProx(QUANTILES, loc=0.0, scale=1.0, resolution=1.7e308, dimension=1)
+    session = Session(predictor, QUANTILES, epsilon=1, rng=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for feature in (1e308, -1e308, 1e-308):
+            session.step([feature], [1e308, -1e308])
+
+
+def test_a_state_without_one_of_its_parts_is_none(tmp_path: Path) -> None:
+    session = Session(prev(), QUANTILES, epsilon=1, rng=0)
+    assert set(session.__getstate__()) == states.KEPT
+    for name in states.KEPT:
+        state = session.__getstate__() | {"ledger": None}
+        del state[name]
+        (tmp_path / "state").write_bytes(pickle.dumps(state))
+        with pytest.raises(ValueError, match=r"^path must be a saved session"):
+            Session.resume(tmp_path / "state")

@@ -51,6 +51,7 @@ class Ledger:
 
     def _keep(self, storage: Storage, who: str) -> None:
         self._storage, self._account, self._who, self._own = storage, Account(), _text_in(who, "who"), local()
+        self._least = 0  # entries that there must be: those that this object has made
 
     @classmethod
     def open(
@@ -168,7 +169,7 @@ class Ledger:
 
     def _enter(self, entry: Entry) -> None:
         with self._storage.transaction(writes=True) as transaction:
-            self._account = _caught_up(self._account, transaction)
+            self._account = _caught_up(self._account, transaction, self._least)
             known = self._account.adjacency
             if entry.adjacency and known and known != entry.adjacency:
                 raise ValueError(
@@ -180,6 +181,7 @@ class Ledger:
             transaction.append(entry)
             number = len(self._account.entries) + 1
         self._own.number = number
+        self._least = max(self._least, number)
 
     def _refusal(self, entry: Entry) -> str:
         now = self._account.cost()
@@ -193,7 +195,7 @@ class Ledger:
 
     def _now(self) -> Account:
         with self._storage.transaction(writes=False) as transaction:
-            self._account = _caught_up(self._account, transaction)
+            self._account = _caught_up(self._account, transaction, self._least)
             return self._account
 
     def statement(self, *, signed: bool = False) -> str:
@@ -284,12 +286,13 @@ def charge(
     account.spend(cost.epsilon, what, rho=cost.rho, adjacency=adjacency)
 
 
-def _caught_up(account: Account, transaction: Transaction) -> Account:
-    """With the entries that are new. Raises `LedgerError` where those that are known have given way to others, as when
-    a file is copied back from a backup and spent from again: what fits them may not fit these."""
+def _caught_up(account: Account, transaction: Transaction, least: int) -> Account:
+    """With the entries that are new. Raises `LedgerError` where those that are known have given way to others, or are
+    fewer than there must be, as when a file is copied back from a backup: what fits them may not fit these."""
     known = account.entries[-1:]
-    entries = transaction.entries(len(account.entries) - len(known))
-    if entries[: len(known)] != known:
+    start = len(account.entries) - len(known)
+    entries = transaction.entries(start)
+    if entries[: len(known)] != known or start + len(entries) < least:
         raise LedgerError("ledger has other entries than it had before; open it anew")
     for entry in entries[len(known) :]:
         account.add(entry)

@@ -31,11 +31,15 @@ class Outcome:
 
     values: (m,) of the distinct quantiles, in increasing order. total: a private count of the records, where the
     mechanism gives one. drawn: all else that came out, by name, as a release keeps it; the values may follow from it.
+    Zero has one sign: two would be told apart, and be two outputs with half of the mass each.
     """
 
     values: Array
     total: int | None = None
     drawn: tuple[tuple[str, Any], ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "values", self.values + 0.0)
 
 
 class Mechanism(ABC):

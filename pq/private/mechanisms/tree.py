@@ -110,7 +110,7 @@ class Tree(Mechanism, name="tree"):
         if left > 0:
             for lane in np.flatnonzero(np.isnan(outputs).any(axis=1)):
                 outputs[lane] = self.walked(column, uniforms[lane].tolist(), outputs[lane].tolist())
-        return outputs
+        return outputs + 0.0  # one zero: a cell that ends at zero would otherwise be told by its sign
 
     def compiled(self, column: Points | Lattice, uniforms: Array) -> Array:
         """Outputs of the machine engine, NaN where it leaves them to `walked`, which has the same law."""

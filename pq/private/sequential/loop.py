@@ -94,7 +94,7 @@ def release_sequence(
         rng=rng,
         **options,
     )
-    path = None if checkpoint is None else Path(checkpoint)
+    path = None if checkpoint is None else Path(checkpoint).resolve()
     resumed = path is not None and _is_saved(path)
     if path is not None and resumed:
         session = Session.resume(path, ledger=session.ledger, rng=rng, like=session)

@@ -140,7 +140,7 @@ class Session:
         """
         if os.getpid() != self._process:
             self._begin(None)
-        with self._lock:
+        with self._lock, np.errstate(all="ignore"):  # public features and released values may be of any size
             return self._step(np.array(features, dtype=np.float64), x)
 
     def _step(self, features: npt.NDArray[np.float64], x: Any) -> Release:
@@ -157,8 +157,7 @@ class Session:
         try:
             self.predictor.note(features, maker, released)
             if learner is not None:
-                with np.errstate(all="ignore"):
-                    learner.learn(features, _records(column, self._request.on_nan))
+                learner.learn(features, _records(column, self._request.on_nan))
         except BaseException as error:
             hand_over(error, [released])
             raise
@@ -230,7 +229,7 @@ class Session:
         not in it, only its identity. Random streams are not either: what has been drawn stays drawn, what comes is
         drawn anew.
         """
-        self._store(Path(path))
+        self._store(Path(path).resolve())
 
     def _store(self, path: Path) -> Identity:
         """`save`, and what tells the file from any other."""
@@ -257,7 +256,7 @@ class Session:
         state is then where it was.
         """
         account, stream = as_ledger(ledger), generator_from(rng)
-        with claimed(Path(path)) as state:
+        with claimed(Path(path).resolve()) as state:  # of a link the file that it leads to: another may lead there
             identity, pool = state.pop("ledger"), state["_pool"]
             session = object.__new__(cls)
             session.__setstate__(state | {"ledger": account})

@@ -20,6 +20,9 @@ from pq.core.exact import decimal_fraction
 from pq.core.priors import Prior
 
 Identity = tuple[int, int, int, int]
+PUBLIC = {"predictor", "quantiles", "epsilon", "individuals", "composition", "delta", "options", "ledger", "count"}
+SPENT = {"release_epsilon", "learning_epsilon", "learning_delta", "_cost"}
+KEPT = PUBLIC | SPENT | {"_pool", "_process", "_request"}  # of a session, in a saved state
 
 
 def store(state: Mapping[str, Any], path: Path) -> Identity:
@@ -145,7 +148,7 @@ def _read(path: Path) -> dict[str, Any]:
         raise
     except Exception:
         state = None
-    if not isinstance(state, dict) or "predictor" not in state:
+    if not isinstance(state, dict) or not state.keys() >= KEPT:
         raise ValueError("path must be a saved session")
     return state
 

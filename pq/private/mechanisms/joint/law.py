@@ -135,9 +135,9 @@ def released(plan: JointPlan, outputs: Array, total: float) -> tuple[Array, floa
 
 
 def on_multiples(plan: JointPlan, outputs: Array) -> Array:
-    """Outputs as they are, or the nearest multiples of the grid."""
+    """Outputs as they are, with one zero, or the nearest multiples of the grid."""
     if plan.step is None:
-        return outputs
+        return outputs + 0.0
     return np.clip(from_units(np.rint(to_units(outputs, plan.step)), plan.step) + 0.0, -LARGEST, LARGEST)
 
 
