@@ -3,8 +3,8 @@
 The budgets follow `thm:kary`, `epsilon_bar / k^p` at depth `k`, with two corrections. The algorithm itself divides a
 node's budget by its number of quantiles, so `epsilon_bar` must not be divided by `arity - 1` once more (that spends too
 little). And the number of levels is `ceil(log_arity(m + 1))`: with `ceil(log2 m)`, as `lem:empirical-quantiles` has it,
-m = 1 divides by zero and m = 2 spends twice the claim. Where a branch ends early, its last node takes all that is left,
-so the budgets of *every* root-to-leaf path sum to epsilon, exactly.
+m = 1 divides by zero and m = 2 spends twice the claim. A node takes its share of what is left for the levels of its own
+branch, so that the last one takes all of it: the budgets of *every* root-to-leaf path sum to epsilon, exactly.
 """
 
 from __future__ import annotations

@@ -188,7 +188,8 @@ METHODS: dict[str, str] = {
     "open": "NonPrivate",
 }
 # A blind method learns from releases of days without records, which tell nothing. What it gains over static priors
-# comes from the shapes that learning passes through, not from what is learnt; a static Laplace prior has that alone.
+# comes from the shapes that learning passes through, not from what is learnt; a static Laplace prior has only the shape
+# from which it starts.
 BLIND = ("prox_blind",)
 CONTROLS = ("laplace", *BLIND)
 LEARNING_DELTA = 1e-6

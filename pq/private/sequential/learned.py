@@ -131,7 +131,8 @@ class _CoinLearner(LinearPredictor):
     """Learning by COCOB, for each quantile on its own: one learner keeps the coordinates of all apart.
 
     With the joint loss the worst quantile would get all the attention, and at small budgets that is the one whose
-    release was a freak; the errors of both PubProx and NonPrivate are larger then.
+    release was a freak. Neither loss is better everywhere: page 08b has a task with more error by the joint one, and
+    one with less.
     """
 
     joint = False
