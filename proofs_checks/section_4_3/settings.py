@@ -55,11 +55,11 @@ def check_settings(subject: Callable[..., Any] = bounds.cor_quantile_regret) -> 
             ratios.append(total / (x**in_noise * steps**in_steps))
         assert max(ratios) <= 3 * min(ratios), (case, ratios)
     paper = bounds.cor_quantile_regret(
-        "robust-lipschitz", 10**28, quantiles=1, noise_factor=1e6, mixture=1.0, lipschitz=1.0, version="paper"
+        "robust-lipschitz", 10**28, quantiles=1, noise_factor=1e6, mixture=0.5, lipschitz=1.0, version="paper"
     )
     total = 1e28 / (0.5 * paper.cells) + paper.cells / 0.5 * math.sqrt(1e6 * 1e28)
-    share = total / (1e6**0.25 * 1e21)
-    assert round(share, -1) == 2000, "as the row says"
+    share = total / (1e6**0.25 * 1e21 / 0.5)
+    assert paper.robustness == 0.5 and round(share) == 1000, "as the row says"
     return (
         f"settings: items 1, 3 right; items 2, 4 need sqrt(T/X) in d: with sqrt(TX) {share:.0f}x the claim at X = 1e6"
     )
