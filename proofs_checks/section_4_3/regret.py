@@ -299,6 +299,9 @@ def check_regret_privacy(subject: Fraction = TWO) -> str:
             )
             least = min(least, printed / true)
     assert least >= math.sqrt(subject) * (1 - 1e-12), "the printed sensitivity is not that much too large"
+    h, p = z3.Reals("h p")  # for every eps: h = exp(eps/2), p = r sqrt(2), tanh(eps/4) = (h - 1)/(h + 1)
+    much = z3.And(p * (h - 1) <= 2 * (h + 1), p * (h - 1) <= (h * h - 1) * (h + 1), h * h <= h**4)
+    follows(h >= 1, p > 0, p * p == 2 * square, goal=much)
     with mpmath.workdps(60):
         for delta in ("0.5", "1e-6", "1e-40"):
             top = 2 * mpmath.log(1 / mpmath.mpf(delta))
