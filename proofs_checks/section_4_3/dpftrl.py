@@ -44,7 +44,7 @@ def _ftrl_run(gradients: np.ndarray, eta: float, std: float, rng: np.random.Gene
 )
 def check_dpftrl_regret(subject: Callable[..., float] = bounds.thm_dpftrl) -> str:
     """Regret of DP-FTRL on linear losses stays below its bound: 300 seeded runs, each may fail with chance 1e-4."""
-    worst = 0.0
+    worst = {True: 0.0, False: 0.0}  # with noise, and without
     for seed in range(300):
         rng = np.random.default_rng([19, seed])
         steps, sigma = int(rng.integers(2, 200)), float(rng.choice([0.0, 0.2, 2.0]))
@@ -58,9 +58,10 @@ def check_dpftrl_regret(subject: Callable[..., float] = bounds.thm_dpftrl) -> st
         )
         iterates = _ftrl_run(gradients, math.sqrt(0.5 / slope), 2 * sigma, rng)
         regret = float(iterates @ gradients + abs(gradients.sum()))
-        worst = max(worst, regret / bound)
+        worst[sigma > 0] = max(worst[sigma > 0], regret / bound)
         assert regret <= bound, (seed, regret, bound)
-    return f"DP-FTRL regret <= bound in 300 seeded runs (failure probability 0.03 in all); largest share {worst:.2f}"
+    assert round(worst[False], 2) <= 0.75 and round(worst[True], 2) <= 0.56, "as the row says"
+    return f"DP-FTRL regret <= bound in 300 seeded runs (failure probability 0.03 in all); largest shares {worst}"
 
 
 def _entropic(cost: np.ndarray) -> np.ndarray:

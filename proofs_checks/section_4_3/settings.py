@@ -266,6 +266,7 @@ def check_sublinear(subject: Callable[[float, float], bool] = lambda v, lam: v =
     for v, lam in itertools.product((0.0, 1.0), (0.0, 0.1)):
         fixed = [average(10**k, 8, 0.1, v, lam) for k in (20, 30, 40)]
         assert (fixed[2] < 1e-2 * fixed[0] or fixed[2] < 1e-9) == subject(v, lam), (v, lam, fixed)
+        assert not average(10**40, 8, 0.2, v, lam) < 1e-9, "a floor above lambda costs its share"
         moving = []
         for k in (20, 30, 40):
             settings = {"noise_factor": 1.0, "lipschitz": max(v, 1e-9), "width": 1.0, "separation": 0.1}
