@@ -106,6 +106,7 @@ def check_edge_interval(subject: Callable[[Sequence[F]], F] = with_ends) -> str:
         optimal = ends[rank + 1] - ends[rank]
         assert optimal >= subject(data), f"rank {rank}: optimal interval {optimal} < {subject(data)}"
         assert rank or optimal == subject(data), "just that long at rank 0"
+    assert _neighbour_separation([F(1, 1000), F(1, 2)]) == F(499, 1000), "as the row says"
     rng = np.random.default_rng(43)
     for _ in range(300):
         n, gamma = int(rng.integers(2, 7)), F(int(rng.integers(1, 11)), 20)
