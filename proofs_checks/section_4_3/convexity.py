@@ -28,7 +28,7 @@ def _sum_of_squares(scores: Any, weights: Any) -> Fraction:
 
 @check("text:convex-inner-product", "sec:overlap", rejects=[_sum_of_losses, _sum_of_squares])
 def check_inner_product_convexity(subject: Callable[[Rows, Rows], F] | None = None) -> str:
-    """U^(eps) is convex in piecewise-constant priors, even exp(U) is log-convex; exp(-U) is linear for m = 1."""
+    """U^(eps) is convex in piecewise-constant priors; even exp(-U), a harmonic mean, is concave: linear for m = 1."""
     rng = np.random.default_rng(37)
 
     def exponential(scores: Rows, weights: Rows) -> F:
@@ -41,9 +41,16 @@ def check_inner_product_convexity(subject: Callable[[Rows, Rows], F] | None = No
         x, y = ([[F(int(v)) for v in rng.integers(1, 30, d)] for _ in range(m)] for _ in range(2))
         middle = [[(a + b) / 2 for a, b in zip(r, s, strict=True)] for r, s in zip(x, y, strict=True)]
         assert value(scores, middle) ** 2 <= value(scores, x) * value(scores, y)
+        assert 1 / value(scores, middle) >= (1 / value(scores, x) + 1 / value(scores, y)) / 2, "not exp-concave"
         if m == 1:
             assert 1 / value(scores, middle) == (1 / value(scores, x) + 1 / value(scores, y)) / 2
-    return "U^(eps) is convex in the weights (300 exact chords); m = 1: exp(-U) is linear, so U is exp-concave"
+    # for all m: with inner products a_i and slopes v_i the second derivative of exp(-U) is -2 (sum 1/a_i)^-3 times
+    a, v = sympy.symbols("a0:3", positive=True), sympy.symbols("v0:3", real=True)
+    t, pairs = sympy.Symbol("t"), list(itertools.combinations(range(3), 2))
+    bent = sympy.diff(1 / sum(1 / (b + t * s) for b, s in zip(a, v, strict=True)), t, 2).subs(t, 0)
+    squares = sum((v[i] / a[i] - v[j] / a[j]) ** 2 / (a[i] * a[j]) for i, j in pairs)
+    assert sympy.simplify(bent * sum(1 / b for b in a) ** 3 + 2 * squares) == 0
+    return "U^(eps) is convex in the weights, and exp(-U) concave (300 exact chords; sympy); m = 1: exp(-U) is linear"
 
 
 @check(

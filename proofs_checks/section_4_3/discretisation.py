@@ -79,9 +79,12 @@ def check_discretisation(subject: Callable[[Sequence[F], Sequence[F]], float] = 
     rng = np.random.default_rng(41)
     for _ in range(200):
         cases.append(tuple(tuple(F(int(v), 50) for v in rng.integers(1, 51, 3)) for _ in range(2)))
+    gaps = []
     for prior, cells in cases:
-        gap = math.log(sum(1 / x for x in cells) / sum(1 / x for x in prior))
+        gaps.append(gap := math.log(sum(1 / x for x in cells) / sum(1 / x for x in prior)))
         assert gap <= subject(prior, cells) + 1e-12, f"Psi={prior}, <s,W>={cells}: {gap:.3f}"
+        assert gap <= sum(abs(a - b) / b for a, b in zip(prior, cells, strict=True)) + 1e-12, "the last line"
+    assert (round(gaps[0], 3), _signed_sum(*cases[0])) == (0.118, -0.25), "as the row says"
     return (
         "first step of the discretisation: max log ratio (no factor m); printed sum is -0.25 < 0.118 at Psi=(1/2,1/10)"
     )
@@ -103,6 +106,7 @@ def check_edge_interval(subject: Callable[[Sequence[F]], F] = with_ends) -> str:
         optimal = ends[rank + 1] - ends[rank]
         assert optimal >= subject(data), f"rank {rank}: optimal interval {optimal} < {subject(data)}"
         assert rank or optimal == subject(data), "just that long at rank 0"
+    assert _neighbour_separation([F(1, 1000), F(1, 2)]) == F(499, 1000), "as the row says"
     rng = np.random.default_rng(43)
     for _ in range(300):
         n, gamma = int(rng.integers(2, 7)), F(int(rng.integers(1, 11)), 20)

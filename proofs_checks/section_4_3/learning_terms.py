@@ -8,12 +8,15 @@ from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Any
 
+import mpmath
 import numpy as np
+from flint import arb
 
 from pq import bounds
 from pq.bounds import thm_quantile_regret
 from proofs_checks.engine.registry import check
 from proofs_checks.tools.broken import printed
+from proofs_checks.tools.gaussian import certify
 
 F = Fraction
 HALF = Fraction(1, 2)
@@ -152,6 +155,39 @@ def check_norm_of_rows(subject: tuple[F, F] = (F(1), F(1))) -> str:
         assert dual <= (subject[1] * d / gamma) ** 2 and (trial or dual == (subject[1] * d / gamma) ** 2), trial
         assert dual <= sum(g * g for row in gradient_rows(scores, weights) for g in row), "1-Lipschitz in l2"
     return "rows' norm sqrt(sum |W_i|_1^2): m entropies 1-strongly convex, gradients of d/gamma at most, both least"
+
+
+@check("ours:regret-in-quantiles", rejects=[(2.0, 1.0), (1.98, 2.0), (2.02, 2.0), (2.0, 1.4)])
+def check_width_of_rows(subject: tuple[float, float] = (2.0, 2.0)) -> str:
+    """G^2 <= m E M^2 (Jensen), M the largest modulus of d normals, and E M^2 <= 2 log 2d for every d, even real, in
+    balls; at d = 10^1000 hardly less would do.
+
+    With 2d Q(u) = 1, Q the normal tail and h = phi/Q, Pr{M > t} <= 2d Q(t) beyond u says E M^2 <= u h(u) + 1. Beyond
+    u = 2 Mills' ratio, h <= u + 1/u and Q <= phi/u, leaves 2 log u + log 2 pi >= 2.
+
+    subject: factor of the logarithm, and what stands before d in it.
+    """
+    factor, inside = (arb(value) for value in subject)
+
+    def tail(u: arb) -> arb:
+        return (u / arb(2).sqrt()).erfc() / 2
+
+    def room(u: arb) -> arb:
+        hazard = (-u * u / 2).exp() / (2 * arb.pi()).sqrt() / tail(u)
+        return factor * (inside / 2 / tail(u)).log() - u * hazard - 1
+
+    certify(room, 0.0, 2.0)
+    assert 2 * arb(2).log() + (2 * arb.pi()).log() + 2 * (inside / 2).log() > 2, "beyond u = 2, where it grows"
+    many, low = 10**1000, arb(4580)
+    exceed = 1 - (-2 * many * tail(low.sqrt())).exp()  # at least: Pr{M <= t} = (1 - 2Q)^d
+    bound = factor * (inside * many).log()
+    assert low * exceed <= bound, "exceeded"
+    assert low * exceed >= arb("0.99") * bound, "more than is needed"
+    with mpmath.workdps(20):
+        for d in (1, 2, 8, 100):
+            square = mpmath.quad(lambda t, d=d: 2 * t * (1 - mpmath.erf(t / mpmath.sqrt(2)) ** d), [0, 2, 4, 8, 20])
+            assert square <= float(factor) * math.log(float(inside) * d), (d, square)
+    return "Gaussian width of m rows of d: at most sqrt(2 m log 2d), for every d (balls), and the least as d grows"
 
 
 @check(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Sequence
 from fractions import Fraction
+from functools import cache
 
 import numpy as np
 from flint import arb
@@ -36,6 +37,7 @@ def spread_loss(law: Sequence[Fraction], masses: Sequence[Fraction]) -> arb:
     return sum((-ball(p) * log_ball(q) for p, q in zip(law, seen(masses), strict=True)), arb(0))
 
 
+@cache
 def forced_by_slope(slope: Fraction, cells: int) -> arb:
     """A day's mean regret of every prior on the cells against the line: Gibbs, for their best is the line's means."""
     masses = line(slope, PARTS * cells)
@@ -59,20 +61,24 @@ def forced_by_floor(mixture: Fraction, cells: int, gamma: Fraction) -> arb:
     "cor:quantile-regret/sublinear",
     rejects=[
         lambda v, lam: v > 0,
+        lambda v, lam: v > 0 or lam == 0,
         lambda v, lam: lam == 0,
         lambda v, lam: v > 0 and lam == 0,
         lambda v, lam: True,
         lambda v, lam: False,
     ],
 )
-def check_must_grow(subject: Callable[[Fraction, Fraction], bool] = lambda v, lam: v > 0 or lam == 0) -> str:
+def check_must_grow(
+    subject: Callable[[Fraction, Fraction], bool] = lambda v, lam: (v > 0 and lam < 1) or lam == 0,
+) -> str:
     """With any cells d and any floor gamma that stay every learner has linear regret against some prior of its class if
     V > 0 (days drawn from a line, in the mean, so on some sequence) or lambda = 0 (one data set again and again); for V
-    = 0 and lambda > 0 the floor lambda forces nothing."""
-    for v, lam in itertools.product((F(0), F(1, 4), F(1)), (F(0), F(1, 10), F(1, 2))):
+    = 0 and lambda > 0 the floor lambda forces nothing, nor is there a line for lambda = 1, which leaves the uniform."""
+    for v, lam in itertools.product((F(0), F(1, 4), F(1)), (F(0), F(1, 10), F(1, 2), F(1))):
         forced = []
         for d in (2, 3, 8, 20):
-            slope = bool(v) and forced_by_slope(v, d) > 0
+            steep = (1 - lam) * v  # of a V-Lipschitz prior mixed with the uniform
+            slope = steep > 0 and forced_by_slope(steep, d) > 0
             floors = {F(1, 1000), F(1, 10), F(1, 2), lam} - {0}
             forced += [slope or forced_by_floor(lam, d, gamma) > 0 for gamma in floors]
         assert all(forced) == subject(v, lam), (v, lam)

@@ -12,18 +12,66 @@ from collections.abc import Callable
 from fractions import Fraction
 from itertools import accumulate, pairwise
 
+import numpy as np
 import z3
 from flint import arb
 
 from pq import learners
 from pq.core.learners.prefix import square_root_coefficients
-from pq.learners import mean_squared_error, square_root_sensitivity
+from pq.learners import TreeAggregator, mean_squared_error, square_root_sensitivity
+from pq.private.noise import Normals
 from proofs_checks.engine.registry import check
+from proofs_checks.tools.runs import prefix_nodes
 from proofs_checks.tools.solver import prove
 
 F = Fraction
 
 MOST = 96  # steps to which matrices are written out
+
+
+class _Ones(Normals):
+    """Noise that counts the draws in it."""
+
+    def draw(self, shape: tuple[int, ...]) -> np.ndarray:
+        return np.ones(shape)
+
+
+def most_nodes(steps: int) -> int:
+    """Of a sum that an iterate of so many steps sees: floor(log2 T)."""
+    return steps.bit_length() - 1
+
+
+@check(
+    "thm:dpftrl/regret",
+    "thm:dpftrl/prefix-noise",
+    code=TreeAggregator,
+    rejects=[
+        (int.bit_count, lambda t: max(0, t.bit_length() - 2)),
+        (int.bit_count, lambda t: math.ceil(math.log2(t))),
+        (lambda t: math.ceil(math.log2(t)), most_nodes),
+        (int.bit_length, most_nodes),
+        (lambda t: t.bit_count() + (t == 299), most_nodes),
+    ],
+)
+def check_prefix_noise(subject: tuple[Callable[[int], int], Callable[[int], int]] = (int.bit_count, most_nodes)) -> str:
+    """A prefix sum adds popcount(t) nodes, in dyadic blocks and in the package's tree, where each node's noise is a one
+    here; the iterates of T steps see at most floor(log2 T) of them, and 2^k - 1 < T has as many for the largest k."""
+    nodes, most = subject
+    tree = TreeAggregator(300, 1.0, (), _Ones())
+    for t in range(1, 301):
+        assert nodes(t) == len(prefix_nodes(t)) == round(tree.add(0.0)), t
+    seen = 0
+    for steps in range(1, 2000):
+        seen = max(seen, (steps - 1).bit_count())
+        assert seen <= most(steps), steps
+        assert most(steps) <= seen, (steps, "not the least bound")
+    assert (len(prefix_nodes(1)), len(prefix_nodes(8))) == (1, 1) and math.ceil(math.log2(8)) == 3, "as the row says"
+    wrong = [t for t in range(1, 64) if t.bit_count() != math.ceil(math.log2(t))]
+    above = [t for t in range(1, 5000) if t.bit_count() > math.ceil(math.log2(t))]
+    assert above == [1]
+    return (
+        f"noise of a prefix sum: popcount(t) nodes, not ceil(log2 t) (differs at {len(wrong)} of 63; less only at t=1)"
+    )
 
 
 def coefficients(steps: int) -> list[Fraction]:

@@ -27,42 +27,51 @@ F = Fraction
 TWO = Fraction(2)
 
 
-def _regret_pieces(steps: int, noise: float, moved: float) -> tuple[float, float]:
-    """The factors under the root: of the printed bound, and of the printed step size."""
-    width, confidence = math.sqrt(math.log(8)), math.sqrt(2 * math.log(steps / 0.05))
-    levels = (steps - 1).bit_length()
-    bound = 1 + (4 * width + 2 * confidence) * noise * math.sqrt(levels) * moved
-    step = 1 + (2 * width + confidence) * noise * math.sqrt(math.log(levels)) * moved
-    return bound, step
+def minimising_step(steps: int, m: int, d: int, gamma: float, epsilon: float, noise: float) -> float:
+    """Corrected: the step size carries the same factor as the bound; beta' = 1/20."""
+    spread = 4 * math.sqrt(math.log(m * d)) + 2 * math.sqrt(2 * math.log(20 * steps))
+    moved = min(1.0, epsilon * (2 if m > 1 else 1))
+    factor = 1 + spread * noise * math.sqrt(math.ceil(math.log2(steps))) * moved
+    return gamma * m / d * math.sqrt(math.log(d) / (steps * factor))
 
 
-def minimising_factor(steps: int, noise: float, moved: float) -> float:
-    """Corrected: the step size carries the same factor as the bound."""
-    return _regret_pieces(steps, noise, moved)[0]
+def printed_step(steps: int, m: int, d: int, gamma: float, epsilon: float, noise: float) -> float:
+    """The printed one: half the noise, and sqrt(log ceil(log2 T)) for sqrt(ceil(log2 T))."""
+    known: dict[str, Any] = {"quantiles": m, "epsilon": epsilon, "noise": noise, "beta": 0.05, "version": "paper"}
+    return bounds.thm_quantile_regret(steps, d, gamma, **known).step_size
 
 
-def printed_factor(steps: int, noise: float, moved: float) -> float:
-    """The factor in the printed step size: half the noise, and sqrt(log ceil(log2 T)) for sqrt(ceil(log2 T))."""
-    return _regret_pieces(steps, noise, moved)[1]
+def excess_of_step(step: float, steps: int, m: int, d: int, gamma: float, epsilon: float, noise: float) -> float:
+    """What thm:dpftrl as printed gives at a step size, over the printed bound of what is learned."""
+    known: dict[str, Any] = {"beta": 0.05, "noise": noise, "version": "paper"}
+    bound = bounds.thm_quantile_regret(steps, d, gamma, quantiles=m, epsilon=epsilon, mixture=gamma, **known).regret
+    known |= {"regularizer_range": m**2 * math.log(d), "lipschitz": d / gamma, "step_size": step}
+    known |= {"sensitivity": 2 * d / gamma * min(1.0, epsilon * (2 if m > 1 else 1))}
+    return bounds.thm_dpftrl(steps, gaussian_width=2 * math.sqrt(math.log(m * d)), **known) / bound
 
 
 @check(
     "thm:quantile-regret",
     "thm:quantile-regret/step-size",
-    rejects=[printed_factor, *(lambda *args, by=by: by * minimising_factor(*args) for by in (0.99, 1.01))],
+    code=(bounds.thm_dpftrl, bounds.thm_quantile_regret),
+    rejects=[
+        printed_step,
+        *(lambda *args, by=by: by * minimising_step(*args) for by in (0.99, 1.01)),
+        lambda steps, m, d, *rest: minimising_step(steps, 1, d, *rest),
+        lambda steps, m, d, gamma, epsilon, noise: minimising_step(steps, m, d, gamma, epsilon / 2, noise),
+    ],
 )
-def check_step_size(subject: Callable[[int, float, float], float] = minimising_factor) -> str:
-    """A/eta + eta D is 2 sqrt(A D) only at eta = sqrt(A/D): the printed step size does not give the printed bound."""
-    loss = {}
-    for steps in (2, 3, 100, 10**6):
-        for noise in (1.0, 50.0):
-            wanted, used = _regret_pieces(steps, noise, 0.5)[0], subject(steps, noise, 0.5)
-            excess = (math.sqrt(used) + wanted / math.sqrt(used)) / (2 * math.sqrt(wanted))
-            assert excess <= 1 + 1e-9, f"T={steps}, sigma={noise}: {excess:.3f} times the stated bound"
-            printed = printed_factor(steps, noise, 0.5)
-            loss[steps, noise] = (math.sqrt(printed) + wanted / math.sqrt(printed)) / (2 * math.sqrt(wanted))
-    assert printed_factor(2, 50.0, 0.5) == 1.0 and round(loss[2, 50.0]) == 8, "as the row says"
-    return f"the printed step size gives {loss[2, 50.0]:.1f} times the stated bound and ignores the noise at T = 2"
+def check_step_size(subject: Callable[..., float] = minimising_step) -> str:
+    """A/eta + eta D is 2 sqrt(A D), the printed bound, at eta = sqrt(A/D) only; the printed step size is another."""
+    for case in itertools.product((1, 2, 3, 100, 10**6), (1, 3), (2, 8), (0.1, 0.5), (0.1, 3.0), (0.0, 1.0, 50.0)):
+        excess = excess_of_step(subject(*case), *case)
+        assert excess <= 1 + 1e-9, f"T, m, d, gamma, eps, sigma = {case}: {excess:.3f} times the stated bound"
+        assert excess >= 1 - 1e-9, f"T, m, d, gamma, eps, sigma = {case}: below the least"
+    case = (2, 1, 8, 0.5, 0.5, 50.0)
+    assert printed_step(*case) == printed_step(*case[:5], 0.0), "ignores the noise"
+    loss = excess_of_step(printed_step(*case), *case)
+    assert round(loss, 1) == 8.4, "as the row says"
+    return f"the printed step size gives {loss:.1f} times the stated bound and ignores the noise at T = 2"
 
 
 def mixing_weight(gamma: F, lam: F) -> F:
@@ -134,27 +143,29 @@ def check_robust_comparator(subject: Mixing = (mixing_weight, mixing_cost)) -> s
     return f"printed rho misses gamma-robustness by {short}; the right one costs {cost:.3f} > {claimed:.3f}"
 
 
-def cell_masses(masses: Sequence[F], width: F) -> list[F]:
-    """Corrected W: the probability of each cell."""
-    return list(masses)
-
-
 @check(
     "thm:quantile-regret",
     "thm:quantile-regret/parametrisation",
     "thm:quantile-regret/normalisation",
     rejects=[
-        lambda masses, width: [width / len(masses) * x for x in masses],
-        lambda masses, width: [width * x for x in masses],
+        lambda d, width: width / d,
+        lambda d, width: width,
+        lambda d, width: d / width,
+        *(lambda d, width, by=by: F(by, 100) for by in (99, 101)),
     ],
 )
-def check_normalisation(subject: Callable[[Sequence[F], F], list[F]] = cell_masses) -> str:
-    """The rows of W must sum to one; the printed factor (b-a)/d makes them sum to (b-a)/d."""
-    for width, masses in ((F(1), [F(1, 4)] * 4), (F(10), [F(1, 2), F(1, 3), F(1, 6)])):
-        assert sum(subject(masses, width)) == 1, "W is not in the simplex"
-        # And the density that W stands for, (d/(b-a)) W_j on cell j, has the cell masses of the prior.
-        d = len(masses)
-        assert [w * d / width * (width / d) for w in subject(masses, width)] == masses
+def check_normalisation(subject: Callable[[int, F], F | int] = lambda d, width: 1) -> str:
+    """W_ij is the integral of rho_i over cell j, times 1: rows sum to one, and (d/(b - a)) W_ij is the mean of rho_i
+    there. With the printed factor (b - a)/d they sum to one only where it is one. Lines of any slope, in fractions."""
+    for d, width, low, tilt in itertools.product((1, 2, 5), (F(1, 3), F(1), F(5)), (F(-2), F(0)), (F(-1), F(1, 2))):
+        middle, slope = low + width / 2, 2 * tilt / width**2  # zero at an end for a tilt of one
+        ends = [low + width * j / d for j in range(d + 1)]
+        masses = [(b - a) / width + slope * ((b - middle) ** 2 - (a - middle) ** 2) / 2 for a, b in pairwise(ends)]
+        row = [subject(d, width) * mass for mass in masses]
+        assert sum(row) == 1 and min(row) >= 0, "W is not in the simplex"
+        assert (sum(width / d * mass for mass in masses) == 1) == (width == d), "as the row says"
+        at_middles = [1 / width + slope * ((a + b) / 2 - middle) for a, b in pairwise(ends)]  # a line's means
+        assert [d / width * w for w in row] == at_middles
     return "W_ij = mass of cell j (rows sum to 1); as printed they sum to (b-a)/d"
 
 
@@ -229,6 +240,7 @@ def check_learning_regret(subject: Callable[..., Any] = bounds.thm_quantile_regr
         regret = _run_entropic(rng, scores, found.step_size / m, gamma, noise, epsilon)
         worst = max(worst, regret / found.regret)
         assert regret <= found.regret, (seed, regret, found.regret)
+    assert round(worst, 2) <= 0.07, "as the row says"
     return f"learned priors: regret <= corrected bound in 24 seeded runs, largest share {worst:.2f}"
 
 
@@ -299,6 +311,9 @@ def check_regret_privacy(subject: Fraction = TWO) -> str:
             )
             least = min(least, printed / true)
     assert least >= math.sqrt(subject) * (1 - 1e-12), "the printed sensitivity is not that much too large"
+    h, p = z3.Reals("h p")  # for every eps: h = exp(eps/2), p = r sqrt(2), tanh(eps/4) = (h - 1)/(h + 1)
+    much = z3.And(p * (h - 1) <= 2 * (h + 1), p * (h - 1) <= (h * h - 1) * (h + 1), h * h <= h**4)
+    follows(h >= 1, p > 0, p * p == 2 * square, goal=much)
     with mpmath.workdps(60):
         for delta in ("0.5", "1e-6", "1e-40"):
             top = 2 * mpmath.log(1 / mpmath.mpf(delta))
@@ -312,19 +327,38 @@ def check_regret_privacy(subject: Fraction = TWO) -> str:
     )
 
 
-@check("thm:quantile-regret/range", rejects=[lambda m, d: m * np.log(d), lambda m, d: m * m * np.log(d) + 1])
-def check_regulariser_range(subject: Callable[[int, int], float] = lambda m, d: m * m * math.log(d)) -> str:
-    """phi(W) - phi(W_1) <= m^2 log d for phi = m <W, log W>, W_1 uniform; the largest entry is 1-Lipschitz in l2."""
-    rng = np.random.default_rng(71)
+def entropy_range(m: int, d: int) -> float:
+    """Of the regulariser, from the uniform weights."""
+    return m * m * math.log(d)
+
+
+@check(
+    "thm:quantile-regret/range",
+    rejects=[
+        (lambda m, d: m * np.log(d), 1),
+        (lambda m, d: m * m * np.log(d) + 1, 1),
+        (lambda m, d: m * m * np.log(m * d), 1),
+        *((lambda m, d, by=by: by * entropy_range(m, d), 1) for by in (0.99, 1.01)),
+        *((entropy_range, by) for by in (0.99, 1.01)),
+    ],
+)
+def check_regulariser_range(subject: tuple[Callable[[int, int], float], float] = (entropy_range, 1)) -> str:
+    """phi(W) - phi(W_1) <= m^2 log d for phi = m <W, log W>, W_1 uniform; the largest modulus is 1-Lipschitz in l2, and
+    no less: one entry that moves alone. Both are attained.
+
+    subject: the range, and the Lipschitz constant C.
+    """
+    rng, (most, constant) = np.random.default_rng(71), subject
+    assert abs(np.abs([3.0, 1.0]).max() - np.abs([2.0, 1.0]).max()) == constant * np.linalg.norm([1.0, 0.0]), "C"
     for m, d in ((1, 2), (3, 4), (5, 10)):
         start = m * m * math.log(1 / d)
         for _ in range(200):
             weights = rng.dirichlet(np.full(d, 0.2), m)
             value = m * float(np.sum(weights * np.log(np.maximum(weights, 1e-300))))
-            assert value - start <= subject(m, d) * (1 + 1e-12), (m, d)
+            assert value - start <= most(m, d) * (1 + 1e-12), (m, d)
             x, y = rng.normal(size=(2, m * d))
-            assert abs(np.abs(x).max() - np.abs(y).max()) <= np.linalg.norm(x - y)
-        assert 0.0 - start >= subject(m, d) * (1 - 1e-12), "the range is m^2 log d, at the corners"
+            assert abs(np.abs(x).max() - np.abs(y).max()) <= constant * np.linalg.norm(x - y)
+        assert abs(-start / most(m, d) - 1) <= 1e-12, "the range is m^2 log d, at the corners"
     return "range of m <W, log W> from the uniform weights: m^2 log d, attained at the corners; C = 1"
 
 
@@ -355,7 +389,15 @@ def _without_m(gradient: np.ndarray, eta: float, m: int, floor: float) -> np.nda
     return floored(gradient, eta, 1, floor)
 
 
-@check("text:exponentiated-gradient", rejects=[plain, _clip_and_scale, _without_m])
+@check(
+    "text:exponentiated-gradient",
+    rejects=[
+        plain,
+        _clip_and_scale,
+        _without_m,
+        *(lambda g, eta, m, floor, by=by: floored(g, by * eta, m, floor) for by in (0.99, 1.01)),
+    ],
+)
 def check_exponentiated_gradient(subject: Callable[..., np.ndarray] = floored) -> str:
     """The entropic update is exponentiated gradient on the whole simplex; with entries >= gamma/d it is clipped."""
     rng = np.random.default_rng(73)
@@ -374,6 +416,8 @@ def check_exponentiated_gradient(subject: Callable[..., np.ndarray] = floored) -
             assert value(point) <= value(other) + 1e-9, "not the minimiser"
         if floor == 0.0:
             assert np.allclose(point, plain(gradient, eta, m, 0.0), rtol=1e-9)
+    short = plain(np.array([-5.0, 0.0]), 1.0, 1, 0.25)[1]
+    assert math.isclose(short, 1 / (1 + math.exp(5))) and short < 0.25, "as the row says"
     return "entropic update: exponentiated gradient (rate eta/m), its weights scaled and clipped at the floor gamma/d"
 
 

@@ -30,7 +30,7 @@ def check_sample_size(subject: int = 4) -> str:
     regret = m / lam * sympy.sqrt(v) * x ** sympy.Rational(1, 4) * steps ** sympy.Rational(3, 4)
     assert sympy.simplify(regret / (alpha * steps)) == 1, "this many samples do not make the average regret alpha"
     # Units: psi is a length.  With b - a = 10^6, psi = 1, lambda = 1 the printed range log(1/(lambda psi)) is 0.
-    assert math.log(1 / 1.0) == 0.0 < math.log(10**6)
+    assert math.log(1 / 1.0) == 0.0 and round(math.log(10**6), 1) == 13.8, "as the row says"
     return "sample size for Lipschitz classes: m^4, not m^2, from its own regret; the range is log((b-a)/(lambda psi))"
 
 
@@ -124,7 +124,8 @@ def check_loss_range_least(subject: Callable[[Sequence[F], int], F] = separation
     ],
 )
 def check_centred_range(subject: Callable[[int, float], float] = lambda d, gamma: math.log(d / gamma)) -> str:
-    """Ours: on weights >= gamma/d the losses of one data set differ by at most log(d/gamma), whatever psi is."""
+    """Ours: on weights >= gamma/d the losses of one data set differ by at most log(d/gamma), whatever psi is; for V = 0
+    the regret has no psi either, for V > 0 it has."""
     rng = np.random.default_rng(83)
     for _ in range(300):
         m, d, gamma = int(rng.integers(1, 4)), int(rng.integers(2, 6)), float(rng.uniform(0.05, 1))
@@ -135,6 +136,11 @@ def check_centred_range(subject: Callable[[int, float], float] = lambda d, gamma
     for gamma in (0.01, 1e-6):  # s = e_1, d = 4: the first weight may be all or gamma/4
         reached = math.log((1 - gamma * 3 / 4) / (gamma / 4))
         assert reached <= subject(4, gamma) <= reached + gamma, "just that in the limit"
+    common: dict[str, Any] = {"quantiles": 2, "epsilon": 0.5, "noise": 1.0, "beta": 0.1, "mixture": 0.2}
+    for v in (0.0, 1.0):
+        known = common | {"lipschitz": v}
+        far, near = (bounds.thm_quantile_regret(100, 4, 0.2, separation=psi, **known).regret for psi in (0.1, 1e-9))
+        assert (far == near) == (v == 0.0), "psi"
     d_, m_, lam, x, alpha = sympy.symbols("d m lam x alpha", positive=True)
     steps = d_**2 * m_**2 * x / (lam**2 * alpha**2)
     assert sympy.simplify(d_ * m_ / lam * sympy.sqrt(x * steps) / (alpha * steps)) == 1

@@ -24,7 +24,7 @@ from proofs_checks.tools.solver import follows
 F = Fraction
 
 
-def _gradient(scores: Rows, weights: Rows) -> list[F]:
+def slope_of(scores: Rows, weights: Rows) -> list[F]:
     """Minus the gradient of log sum_i 1/<s_i, W_i>, flattened, in fractions."""
     inner = [sum(s * w for s, w in zip(row, weight, strict=True)) for row, weight in zip(scores, weights, strict=True)]
     total = sum(1 / x for x in inner)
@@ -51,10 +51,10 @@ def check_lipschitz(subject: Callable[[int, float], float] = bounds.lem_lipschit
             parts[0] += 1
             weights.append([gamma / d + (1 - gamma) * F(int(x), int(parts.sum())) for x in parts])
         scores = [[F(int(x) + 1, 20) for x in rng.integers(0, 20, d)] for _ in range(m)]
-        assert sum(_gradient(scores, weights)) <= F(subject(d, float(gamma))) * (1 + F(1, 10**9))
+        assert sum(slope_of(scores, weights)) <= F(subject(d, float(gamma))) * (1 + F(1, 10**9))
     for m, d, gamma in product((1, 2, 3), (2, 3, 5), (F(1, 10), F(1, 2), F(1))):
         weight = [gamma / d, *[(1 - gamma / d) / (d - 1)] * (d - 1)]
-        attained = sum(_gradient([[F(1), *[F(0)] * (d - 1)]] * m, [weight] * m))
+        attained = sum(slope_of([[F(1), *[F(0)] * (d - 1)]] * m, [weight] * m))
         assert attained == d / gamma and math.isclose(subject(d, float(gamma)), attained), "d/gamma is attained"
     return "l1 norm of the gradient <= d/gamma in 300 exact cases, attained at s = e_1, W_1 = gamma/d"
 
@@ -318,36 +318,3 @@ def check_ratios(subject: Callable[[Sequence[int]], Any] = exponent) -> str:
     follows(h >= 1, goal=z3.And(2 * (h - 1) ** 2 <= 4 * (h + 1) ** 2, 2 * (h - 1) <= (h + 1) * (h**4 - 1)))
     share = float(reached[2] * z**4)
     return f"kappa within exp(+-eps) for m = 1, exp(+-2 max eps_i) for m > 1 (exact; {share:.4f} of it reached)"
-
-
-@check(
-    "text:gradient-unbounded",
-    rejects=[
-        lambda d, z, n: F(d),
-        lambda d, z, n: 3 * d / z**n,
-        *(lambda d, z, n, by=by: F(by, 100) * d / z**n for by in (99, 101)),
-    ],
-)
-def check_gradient_bounded(subject: Callable[[int, Fraction, int], Fraction] = lambda d, z, n: d / z**n) -> str:
-    """For n records no score is below exp(-eps n/2), so the gradient has l1 norm <= d exp(eps n/2) up to the boundary.
-
-    It is unbounded only over data sets of all sizes: a weight of one on the cell of the least score.
-    """
-    z, reached = F(1, 3), F(0)
-    rng = np.random.default_rng(79)
-    for n in (1, 2, 5, 20):
-        for _ in range(100):
-            d = int(rng.integers(2, 5))
-            scores = [z ** int(g) for g in rng.integers(0, n + 1, d)]
-            parts = [int(x) for x in rng.integers(0, 3, d)]
-            parts[int(rng.integers(d))] += 1
-            inner = sum(s * F(p, sum(parts)) for s, p in zip(scores, parts, strict=True))
-            assert sum(scores) / inner <= subject(d, z, n), (n, d)
-        corner = (1 + z**n) / z**n  # s = (1, z^n), all weight on the second cell
-        many = (999 + z**n) / z**n  # s = (1, ..., 1, z^n), all weight on the last of a thousand cells
-        assert corner <= subject(2, z, n) <= 2 * corner and many <= subject(1000, z, n) <= F(1002, 1000) * many
-        assert corner > reached
-        reached = corner
-    few = 1 / (2 * subject(2, z, 20))  # Psi without epsilon, z = 0: scores (1, 0), weights (few, 1 - few), any few
-    assert sum((1, 0)) / (few * 1 + (1 - few) * 0) > subject(2, z, 20), "bounded"
-    return "gradient on the whole simplex: l1 norm <= d exp(eps n/2) for n records; unbounded as n grows only"

@@ -55,11 +55,11 @@ def check_settings(subject: Callable[..., Any] = bounds.cor_quantile_regret) -> 
             ratios.append(total / (x**in_noise * steps**in_steps))
         assert max(ratios) <= 3 * min(ratios), (case, ratios)
     paper = bounds.cor_quantile_regret(
-        "robust-lipschitz", 10**28, quantiles=1, noise_factor=1e6, mixture=1.0, lipschitz=1.0, version="paper"
+        "robust-lipschitz", 10**28, quantiles=1, noise_factor=1e6, mixture=0.5, lipschitz=1.0, version="paper"
     )
     total = 1e28 / (0.5 * paper.cells) + paper.cells / 0.5 * math.sqrt(1e6 * 1e28)
-    share = total / (1e6**0.25 * 1e21)
-    assert round(share, -1) == 2000, "as the row says"
+    share = total / (1e6**0.25 * 1e21 / 0.5)
+    assert paper.robustness == 0.5 and round(share) == 1000, "as the row says"
     return (
         f"settings: items 1, 3 right; items 2, 4 need sqrt(T/X) in d: with sqrt(TX) {share:.0f}x the claim at X = 1e6"
     )
@@ -266,6 +266,7 @@ def check_sublinear(subject: Callable[[float, float], bool] = lambda v, lam: v =
     for v, lam in itertools.product((0.0, 1.0), (0.0, 0.1)):
         fixed = [average(10**k, 8, 0.1, v, lam) for k in (20, 30, 40)]
         assert (fixed[2] < 1e-2 * fixed[0] or fixed[2] < 1e-9) == subject(v, lam), (v, lam, fixed)
+        assert not average(10**40, 8, 0.2, v, lam) < 1e-9, "a floor above lambda costs its share"
         moving = []
         for k in (20, 30, 40):
             settings = {"noise_factor": 1.0, "lipschitz": max(v, 1e-9), "width": 1.0, "separation": 0.1}

@@ -26,17 +26,27 @@ HALF, EIGHTH = F(1, 2), F(1, 8)
 
 @check("ours:half-of-lipschitz", rejects=[F(99, 200), F(1, 4), F(0)])
 def check_conjugate_step(subject: Fraction = HALF) -> str:
-    """One step of the proof, for the quadratic regulariser on [-1, 1]: its conjugate is smooth with the constant 1/2,
-    every point and gradient (z3)."""
+    """One step of the proof, for every regulariser that is 1-strongly convex in some norm: with w and u its points at
+    minus the sums x and y its conjugate is smooth with the constant 1/2, and u is within the dual norm D of y - x of w.
+    Also without norms, for the quadratic regulariser on [-1, 1] at every point and gradient (z3).
+
+    Strong convexity where w and u are optimal: phi(u) >= phi(w) + <x, u - w> + |u - w|^2/2, and the same with w, u and
+    x, y exchanged; the conjugate is <x, w> - phi(w), and <y - x, u - w> <= D |u - w|.
+    """
     x, y, w = z3.Reals("x y w")
 
     def conjugate(v: z3.ArithRef) -> z3.ArithRef:
         return z3.If(v > 1, v - HALF_Z3, z3.If(v < -1, -v - HALF_Z3, v * v / 2))
 
     half = z3.RealVal(f"{subject.numerator}/{subject.denominator}")
+    phi_w, phi_u, x_w, x_u, y_w, y_u, distance, dual = z3.Reals("phi_w phi_u x_w x_u y_w y_u distance dual")
+    known = (distance >= 0, dual >= 0, y_u - y_w - x_u + x_w <= dual * distance)  # x_u is <x, u>
+    known = (*known, phi_u >= phi_w + x_u - x_w + distance * distance / 2)
+    follows(*known, goal=y_u - phi_u <= x_w - phi_w + (y_w - x_w) + half * dual * dual)
+    follows(*known, phi_w >= phi_u + y_w - y_u + distance * distance / 2, goal=distance <= dual)
     point = z3.If(x > 1, z3.RealVal(1), z3.If(x < -1, z3.RealVal(-1), x))
     follows(w == point, goal=conjugate(y) <= conjugate(x) + w * (y - x) + half * (y - x) * (y - x))
-    return "conjugate of the quadratic regulariser on an interval: a step costs eta L^2/2, for all points (z3)"
+    return "conjugate of a 1-strongly convex regulariser: a step costs eta L^2/2, and noise eta times its norm (z3)"
 
 
 HALF_Z3 = z3.RealVal("1/2")
