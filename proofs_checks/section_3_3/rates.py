@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable
 from fractions import Fraction
@@ -51,6 +52,26 @@ def check_naive_baseline(subject: Callable[[int], arb] | None = None) -> str:
         "'better than the naive baseline': thm:binary's bound is below (2 m / epsilon) log(..) from m = 4095 "
         "on only (8191 corrected)"
     )
+
+
+@check("text:naive-baseline", code=(thm_binary, naive_multiple), rejects=[0.89, 0.91, 10.0])
+def check_naive_with_rounding(subject: float = 0.9) -> str:
+    """The whole corrected bound, with its ranks of rounding, which do not fall with epsilon: from m = 8191 on below the
+    baseline if epsilon <= 0.9 log(m/(beta Psi)), but not much beyond; before, never."""
+    for k, log_psi, beta in itertools.product(range(1, 40), (0.0, -5.0, -1e4), (0.05, 0.99)):
+        m = 2**k - 1
+        spread = math.log(m / beta) - log_psi
+        for epsilon in (1e-6, 1.0, subject * spread, 1.01 * subject * spread, 1e6):
+            better = thm_binary(log_psi, epsilon, m, beta) < naive_multiple(log_psi, epsilon, m, beta)
+            assert not better or k > 12, (k, epsilon)
+            assert better or k < 13 or epsilon > subject * spread, (k, epsilon)
+            assert not better or k != 13 or epsilon <= subject * spread, "0.9 is nearly all"
+    # Beyond k = 39 as well: (F_{k+2} - 1) (k + 0.45) is below 2^k - 1 at k = 14, and grows by less than a factor 2.
+    phi = (1 + arb(5).sqrt()) / 2
+    assert phi**16 / arb(5).sqrt() * arb("14.45") < 2**14 - 1 and phi * arb("15.45") / arb("14.45") < 2
+    found = [bound(-5.0, 20.0, 8191, 0.05) for bound in (thm_binary, naive_multiple)]
+    assert [round(value) for value in found] == [14_072, 13_930], "as the row says"
+    return "thm:binary with its ranks of rounding: below the baseline from m = 8191 on if epsilon <= 0.9 log(m/(b Psi))"
 
 
 @check(

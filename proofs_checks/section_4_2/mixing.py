@@ -14,7 +14,7 @@ import z3
 
 import pq
 from pq import OrderStatistic
-from pq.bounds import cor_quantile, lem_quantile
+from pq.bounds import cor_cauchy, cor_quantile, lem_quantile, uniform_bound
 from pq.truth.evaluate import log_psi
 from proofs_checks.engine.registry import check
 from proofs_checks.tools.cases import mix, one_quantile_cases
@@ -49,9 +49,10 @@ def check_cor_quantile(subject: Callable[..., tuple[float, float]] = cor_quantil
     beta.
     """
     worst = 0.0
-    for (data, q, perfect, rho, z), weight, beta in itertools.product(
-        mixed_cases(), (Fraction(1, 10), HALF, Fraction(9, 10)), (Fraction(1, 10), HALF)
+    for (data, q, perfect, unit, z), weight, beta, part in itertools.product(
+        mixed_cases(), (Fraction(1, 10), HALF, Fraction(9, 10)), (Fraction(1, 10), HALF), (F(1), F(1, 3))
     ):
+        rho = {o: part * m for o, m in unit.items()}  # of total mass one, or less
         wrong = {data.size + HALF: Fraction(1)}
         for mu in (perfect, wrong):
             law = mechanism(Restricted(data, -math.inf, math.inf), q, mix(mu, rho, weight), z)
@@ -100,6 +101,32 @@ def check_price_of_robustness(subject: Callable[[float], float] = lambda weight:
     return "the price of robustness is 2 / epsilon log(1 / lambda), exactly"
 
 
+@check(
+    "text:price-of-robustness",
+    code=(cor_quantile, uniform_bound, cor_cauchy, log_psi),
+    rejects=[lambda weight: 0.99 * weight, lambda weight: 1.01 * weight, lambda weight: math.pi * weight],
+)
+def check_price_of_known_bounds(subject: Callable[[float], float] = lambda weight: weight) -> str:
+    """With the inner product of a real uniform prior, of data of equal distances, the robust guarantee is that of
+    Kaplan et al. plus (2/eps) log(1/lambda); with a Cauchy prior cor:cauchy's plus as much, nearly attained far out,
+    hence another (2/eps) log pi above theirs if the interval is right."""
+    for (epsilon, beta), weight in itertools.product(((1.0, 0.1), (30.0, 1e-6)), (0.01, 0.5, 0.99)):
+        price = -2 / epsilon * math.log(subject(weight))
+        data = np.array([-3.0, -1.0, 1.0, 3.0])
+        for q in (0.25, 0.5, 0.75):
+            known = log_psi(data, q, pq.Uniform(-4.0, 6.0))
+            paid = cor_quantile(known, epsilon, beta, weight)[0]
+            assert math.isclose(paid, uniform_bound(10.0, 2.0, epsilon, beta) + price, rel_tol=1e-9), (q, weight)
+        wrong = np.array([-1000.0, 0.0, 999.999, 1000.0])  # in (-R, R), R = 1000, with the narrowest cell at the end
+        known = log_psi(wrong, 0.75, pq.Cauchy(0.0, 1.0))
+        above = cor_cauchy(1000.0, 2.0, 0.001, epsilon, beta) + price
+        assert above - 1e-5 <= cor_quantile(known, epsilon, beta, weight)[0] <= above, weight
+        right = cor_cauchy(5.0, 10.0, 2.0, epsilon, beta) + price
+        extra = 2 / epsilon * math.log(math.pi)
+        assert math.isclose(right, uniform_bound(10.0, 2.0, epsilon, beta) + price + extra, rel_tol=1e-9)
+    return "above the guarantee of Kaplan et al. by (2/eps) log(1/lambda), and above cor:cauchy by as much"
+
+
 @check("text:price-of-robustness", code=cor_quantile, rejects=[F(1, 7), F(1, 19), F(1, 1000)])
 def check_price_of_error(weight: Fraction = HALF) -> str:
     """Counterexample to the price for errors in place of guarantees: a trusted prior that is sure alone, and a gap of 1
@@ -134,6 +161,11 @@ def check_consistency_total_mass(subject: Callable[[Fraction], float] = lambda t
     law = mechanism(Restricted(Grid(1), -math.inf, math.inf), HALF, mixed, F(1, 10))
     claimed = cor_quantile(0.0, 2 * math.log(10), 0.25, 0.5)[1] + subject(F(10)) / math.log(10)
     assert law[1 + HALF] == HALF and claimed < 1, "the price of robustness survives a prediction of little mass"
+    trusted = {1 + HALF: F(10)}  # beside a perfect prediction of mass one
+    law = mechanism(Restricted(Grid(1), -math.inf, math.inf), HALF, mix({HALF: F(1)}, trusted, HALF), F(1, 10))
+    assert psi(Grid(1), HALF, trusted, F(1, 10)) == 1 and law[1 + HALF] == HALF
+    both = [v + subject(F(10)) / math.log(10) for v in cor_quantile(0.0, 2 * math.log(10), 0.25, 0.5)]
+    assert [round(v, 3) for v in both] == [0.903, 0.903], "the price of robustness survives a trusted prior of mass 10"
     z, beta, total = HALF, 0.6, Fraction(2)
     wrong = {1 + HALF: total}
     assert psi(Grid(1), HALF, wrong, z) == 1

@@ -116,7 +116,7 @@ def check_shift_least(subject: str = "public_cauchy") -> str:
 def check_pages(subject: tuple[float, float] = (0.0, 0.5)) -> str:
     """'Both PubFit methods and public Cauchy do as well as public quantiles when most data is History': not with all of
     it, on a scrape of books; with half of it."""
-    table, behind = stored("goodreads11k"), []
+    table, behind, less = stored("goodreads11k"), [], []
     worse = subject[0]
     for method in ("pubfit", "pubfit_robust", "public_cauchy"):
         for mixture in subject:
@@ -130,9 +130,11 @@ def check_pages(subject: tuple[float, float] = (0.0, 0.5)) -> str:
             for mixture in (0.1, 0.2, 0.3, 0.4)
         }
         assert score(later[0.1]) > 5 and round(float(np.mean(later[0.1]))) in (3, 4), "still at a tenth"
-        assert all(2.7 < score(later[mixture]) < 4 for mixture in (0.2, 0.3)), "less at two and three tenths"
-        assert all(1.6 < np.mean(later[mixture]) < 2.7 for mixture in (0.2, 0.3)) and score(later[0.4]) < -1
+        less += [(float(np.mean(later[mixture])), score(later[mixture])) for mixture in (0.2, 0.3)]
+        assert -3 < score(later[0.4]) < -1, "level at four tenths"
     assert min(behind) > 3.0 and max(behind) < 3.7
+    ends = [round(end(values), 3) for values in zip(*less, strict=True) for end in (min, max)]
+    assert ends[:2] == [1.65, 2.625] and [round(v, 2) for v in ends[2:]] == [2.8, 3.65], "at two and three tenths"
     return f"books, pages, no shift: behind public quantiles by {', '.join(f'{v:.1f}' for v in behind)}; level at half"
 
 

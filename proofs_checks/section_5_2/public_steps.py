@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from pq import Uniform
+from pq import Laplace, Uniform, log_psi
 from proofs_checks.engine.registry import check
 from proofs_checks.tools.laplace import stable_float
 
@@ -173,33 +173,57 @@ def check_variation(subject: Callable[[Fraction, Fraction], bool] = lambda part,
     return f"TV_q <= TV(D^n, D'^n); all of an upper quarter moved: {float(part):.3f} against {float(whole):.3f} (exact)"
 
 
-def width_limit(reach: float, scale: float, width: float) -> float:
-    """2B/sigma_min + max(log 2, log(2 sigma_max/psi))."""
-    return reach + max(math.log(2), math.log(2 * scale / width))
+def width_limit(m: int, reach: float, scale: float, width: float) -> float:
+    """2B/sigma_min + log m + max(log 2, log(2 sigma_max/psi))."""
+    return reach + math.log(m) + max(math.log(2), math.log(2 * scale / width))
+
+
+def loss_of(data: Any, ranks: Sequence[int], priors: Sequence[Laplace]) -> float:
+    """U of the package for quantiles of these ranks: the log-sum-exp of their losses."""
+    pairs = zip(ranks, priors, strict=True)
+    losses = [-log_psi(data, (rank + 0.5) / len(data), prior) for rank, prior in pairs]
+    return float(np.logaddexp.reduce(losses))
 
 
 @check(
     "thm:pubpri/loss-bound",
+    code=(Laplace, log_psi),
     rejects=[
-        lambda reach, scale, width: reach + math.log(2 * scale / width),
-        lambda reach, scale, width: reach + math.log(2),
-        *(lambda reach, scale, width, by=by: width_limit(by * reach, scale, width) for by in (0.99, 1.01)),
-        *(lambda reach, scale, width, by=by: width_limit(reach, by * scale, width) for by in (0.99, 1.01)),
+        loss_limit,
+        lambda m, reach, scale, width: reach + math.log(2 * m),
+        lambda m, reach, scale, width: reach + max(math.log(2), math.log(2 * m * scale / width)),
+        lambda m, reach, scale, width: width_limit(1, reach, scale, width),
+        *(lambda m, reach, scale, width, by=by: width_limit(m, by * reach, scale, width) for by in (0.99, 1.01)),
+        *(lambda m, reach, scale, width, by=by: width_limit(m, reach, by * scale, width) for by in (0.99, 1.01)),
         *(
-            lambda reach, scale, width, by=by: reach + max(by * math.log(2), math.log(2 * scale / width))
+            lambda m, reach, scale, width, by=by: (
+                reach + math.log(m) + max(by * math.log(2), math.log(2 * scale / width))
+            )
             for by in (0.99, 1.01)
         ),
     ],
 )
-def check_end_ranks(subject: Callable[[float, float, float], float] = width_limit) -> str:
-    """U <= 2B/sigma_min + log(2 sigma_max/psi) fails at rank 0, where the interval is a tail that may weigh a half."""
-    for bound, scale in itertools.product((1.0, 3.0), (0.1, 1.0, 10.0)):
-        tail = float(2 * bound / scale + math.log(2))  # data (-B, B), rank 0, location B: mass exp(-2B/sigma)/2
-        assert tail <= subject(2 * bound / scale, scale, 2 * bound) + 1e-12, (bound, scale)
-        assert scale > bound or subject(2 * bound / scale, scale, 2 * bound) <= tail + 1e-12, "more than the tail's"
-        inside = 2 * bound / scale - math.log((math.exp(1e-6) - 1) / 2 * math.exp(-1e-6))  # one of length 1e-6 scales
-        assert abs(inside - subject(2 * bound / scale, scale, 1e-6 * scale)) <= 1e-5, (bound, scale)
-    return "U at rank 0 is 2B/sigma + log 2: more than 2B/sigma_min + log(2 sigma_max/psi) when psi > sigma_max"
+def check_end_ranks(subject: Callable[[int, float, float, float], float] = width_limit) -> str:
+    """U <= 2B/sigma_min + log(2 m sigma_max/psi) fails at rank 0, where the interval is a tail that may weigh a half;
+    with the larger last logarithm it holds for all ranks, and is attained by tails and by narrow intervals."""
+    rng = np.random.default_rng(211)
+    for _ in range(100):
+        m, n, b = int(rng.integers(1, 5)), int(rng.integers(2, 6)), 10 ** rng.uniform(-1, 1)
+        low = b * 10 ** rng.uniform(-1.5, 0.5)
+        high = low * 10 ** rng.uniform(0, 1.5)
+        data = np.sort(rng.uniform(-b, b, n)) if rng.random() < 0.5 else np.linspace(-b, b, n)
+        priors = [Laplace(b * rng.choice([-1, 1, rng.uniform(-1, 1)]), rng.uniform(low, high)) for _ in range(m)]
+        found = loss_of(data, [0, *rng.integers(0, n, m - 1)], priors)
+        assert found <= subject(m, 2 * b / low, high, np.diff(data).min()) + 1e-9, (m, n, b, low, high)
+    for m, b, low, times in itertools.product((1, 4), (1.0, 3.0), (0.1, 0.9), (1.0, 2.0)):
+        reach, most = 2 * b / low, low * times  # most <= psi = 2 b
+        tail = loss_of([-b, b], [0] * m, [Laplace(b, low)] * m)
+        assert abs(subject(m, reach, most, 2 * b) - tail) <= 1e-9, (m, b, low)
+        narrow = loss_of([b - 1e-6 * low, b], [1] * m, [Laplace(-b, low)] * m)
+        assert abs(subject(m, reach, low, 1e-6 * low) - narrow) <= 1e-5, (m, b, low)
+    two = loss_of([-1.0, 1.0], [0], [Laplace(1.0, 0.1)]), loss_limit(1, 20.0, 0.1, 2.0)
+    assert [round(value, 2) for value in two] == [20.69, 17.70], "as the row says"
+    return "U with tails: at most 2B/sigma_min + log m + max(log 2, log(2 sigma_max/psi)), attained at rank 0, any m"
 
 
 @check("text:q-dependent-range", code=Uniform, rejects=[lambda right, high: True, lambda right, high: right > high])
