@@ -62,8 +62,9 @@ def lem_refined_sensitivity(
     """How far, in l2, a record moves the gradient of the piecewise-constant loss (`lem:refined-sensitivity`).
 
     The paper prints `(d/gamma) min(2, exp(e) - 1)` with e doubled for more than one quantile. Ours is `sqrt(2)
-    (d/gamma) tanh(epsilon/4)` for any number of quantiles, without the doubling; for one quantile and at least three
-    cells there are neighbours that come as close to it as wanted. It holds when a record is added, removed or replaced.
+    (d/gamma) tanh(epsilon/4)` for any number of quantiles, without the doubling; for at least three cells, or more
+    than one quantile of the same budget, there are neighbours that come as close to it as wanted. It holds when a
+    record is added, removed or replaced.
 
     epsilon: the largest budget of a mechanism, positive. cells: d. robustness: gamma in (0, 1]. quantiles: m. Raises
     `ValueError` naming the argument.
