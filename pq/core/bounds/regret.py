@@ -161,8 +161,9 @@ def cor_quantile_regret(
     `thm:quantile-regret`, in the paper 1 + min(1, e)/epsilon'. cells: d of a discrete class. mixture: lambda of a
     robust class, in (0, 1]. lipschitz, width, separation: V, b - a and the separation of a Lipschitz class.
 
-    Returns d, gamma (never above 1/2) and the rate with logarithms and constants left out. Raises `ValueError` naming
-    the argument.
+    Returns d, gamma (never above 1/2) and the rate with logarithms and constants left out. The rates need T large: so
+    that gamma is below 1/2, and `T >= m X (psi / (V (b - a)^3))^2` for Lipschitz classes, as d is at least 2. Raises
+    `ValueError` naming the argument.
 
     >>> cor_quantile_regret("lipschitz", 10**8, quantiles=1, noise_factor=4.0, lipschitz=1.0)
     Settings(cells=71, robustness=0.118921, rate=11892071.15)
