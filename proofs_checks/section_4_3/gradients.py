@@ -86,6 +86,47 @@ def check_sensitivity_of_few_cells(subject: Callable[[float, int, float], float]
     return "m = 1: sqrt(2)(d/gamma) tanh(eps/4) is the supremum for d >= 3; two cells have less unless gamma = 1"
 
 
+def parted_pair(d: int, crowd: int, packed: int, m: int) -> tuple[list[F], list[F], list[F]]:
+    """Neighbours and m quantiles: the first cell goes from gap `packed` to one more of the first quantile, the last one
+    from `packed` + 1 to one less of the second, and all else is `crowd` ranks away; others aim into the first cell."""
+    tiny = F(1, 10**12)
+    crowds = {low - tiny * k for k in range(1, crowd + 1) for low in (F(1, d), F(d - 1, d) + crowd * tiny)}
+    data = [tiny * k for k in range(1, packed + 1)] + sorted(crowds) + [1 - tiny * k for k in range(packed + 2, 0, -1)]
+    n = len(data)
+    qs = [F(1, 2 * n), F(n - 1, n), *(F(packed, n) + F(i, n**3) for i in range(1, m - 1))]
+    return data, [tiny / 1000, *data], qs
+
+
+@check(
+    "lem:refined-sensitivity",
+    "ours:gradient-sensitivity",
+    code=bounds.lem_refined_sensitivity,
+    rejects=[
+        printed(bounds.lem_refined_sensitivity),
+        lambda epsilon, d, gamma, *, quantiles: least_sensitivity(epsilon, d, gamma),
+        lambda epsilon, d, gamma, *, quantiles: bounds.lem_refined_sensitivity(2 * epsilon, d, gamma),
+        *(scaled(bounds.lem_refined_sensitivity, factor) for factor in (0.99, 1.01)),
+    ],
+)
+def check_sensitivity_of_many_reached(subject: Callable[..., float] = bounds.lem_refined_sensitivity) -> str:
+    """Several quantiles of the same budget: neighbours come as close to sqrt(2) (d/gamma) tanh(eps/4) as wanted, with
+    two cells too: one quantile's inner product falls by exp(-eps/2), another's rises, each by an entry at the floor."""
+    cases = [(2, 1.0, 0.4, 2, 30, 0), (2, 0.1, 0.4, 2, 150, 0), (5, 4.0, 1.0, 2, 10, 0), (3, 4.0, 0.4, 4, 10, 6)]
+    for d, epsilon, gamma, m, crowd, packed in cases:
+        data, other, qs = parted_pair(d, crowd, packed, m)
+        assert all(int(q * len(data)) == int(q * len(other)) for q in qs), "a rank moves"
+        first = [gamma / d, *[(1 - gamma / d) / (d - 1)] * (d - 1)]
+        rest = [1 - (d - 1) * gamma / d, *[gamma / d] * (d - 1)]
+        reached = gradient_distance(data, other, qs, [first, first[::-1], *[rest] * (m - 2)], epsilon)
+        limit = subject(epsilon, d, gamma, quantiles=m)
+        assert limit * (1 - 1e-3) <= reached <= limit * (1 + 1e-9), (d, gamma, epsilon, m, reached / limit)
+    paper = bounds.lem_refined_sensitivity(0.1, 2, 0.4, quantiles=2, version="paper")
+    data, other, qs = parted_pair(2, 150, 0, 2)
+    ratio = paper / gradient_distance(data, other, qs, [[0.2, 0.8], [0.8, 0.2]], 0.1)
+    assert round(ratio, 2) == 6.26, "as the row says"
+    return f"m > 1: sqrt(2)(d/gamma) tanh(eps/4) is the supremum for every d >= 2; printed {ratio:.2f}x at eps = 0.1"
+
+
 def steepest(d: int, n: int, budgets: Sequence[int]) -> Fraction:
     """Bound of the l1 norm for n records, exp(1/2) = 3 so that budgets are whole numbers."""
     return F(d * 3 ** (n * max(budgets)))

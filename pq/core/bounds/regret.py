@@ -62,8 +62,9 @@ def lem_refined_sensitivity(
     """How far, in l2, a record moves the gradient of the piecewise-constant loss (`lem:refined-sensitivity`).
 
     The paper prints `(d/gamma) min(2, exp(e) - 1)` with e doubled for more than one quantile. Ours is `sqrt(2)
-    (d/gamma) tanh(epsilon/4)` for any number of quantiles, without the doubling; for one quantile and at least three
-    cells there are neighbours that come as close to it as wanted. It holds when a record is added, removed or replaced.
+    (d/gamma) tanh(epsilon/4)` for any number of quantiles, without the doubling; for at least three cells, or more
+    than one quantile of the same budget, there are neighbours that come as close to it as wanted. It holds when a
+    record is added, removed or replaced.
 
     epsilon: the largest budget of a mechanism, positive. cells: d. robustness: gamma in (0, 1]. quantiles: m. Raises
     `ValueError` naming the argument.
@@ -160,8 +161,9 @@ def cor_quantile_regret(
     `thm:quantile-regret`, in the paper 1 + min(1, e)/epsilon'. cells: d of a discrete class. mixture: lambda of a
     robust class, in (0, 1]. lipschitz, width, separation: V, b - a and the separation of a Lipschitz class.
 
-    Returns d, gamma (never above 1/2) and the rate with logarithms and constants left out. Raises `ValueError` naming
-    the argument.
+    Returns d, gamma (never above 1/2) and the rate with logarithms and constants left out. The rates need T large: so
+    that gamma is below 1/2, and `T >= m X (psi / (V (b - a)^3))^2` for Lipschitz classes, as d is at least 2. Raises
+    `ValueError` naming the argument.
 
     >>> cor_quantile_regret("lipschitz", 10**8, quantiles=1, noise_factor=4.0, lipschitz=1.0)
     Settings(cells=71, robustness=0.118921, rate=11892071.15)
