@@ -8,8 +8,8 @@ import io
 import json
 import os
 import sys
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points, version
 from importlib.util import find_spec
@@ -152,6 +152,19 @@ class UnshownError(click.ClickException):
     """Values that were released and paid for could not be shown: exit code 3, so that nobody takes them for unspent."""
 
     exit_code = 3
+
+
+@contextmanager
+def paid_for() -> Iterator[None]:
+    """What is done with values that are out, such as intervals that are simulated, and pages. Raises `UnshownError`
+    where it fails or is interrupted."""
+    try:
+        yield
+    except click.ClickException:
+        raise
+    except (KeyboardInterrupt, Exception) as error:
+        what = "it was interrupted" if isinstance(error, KeyboardInterrupt) else str(error)
+        raise UnshownError(f"the release was made and paid for, but not all of it was shown: {what}") from None
 
 
 def say(text: str, *, released: bool = False) -> None:

@@ -18,7 +18,7 @@ from typing import Any, get_args
 import click
 
 import pq
-from pq.cli import EXIT_STATUS, Named, nearest, refuse, say
+from pq.cli import EXIT_STATUS, Named, nearest, paid_for, refuse, say
 from pq.cli.files import FileColumn, file_options
 from pq.cli.groups import GroupOptions, group_options
 from pq.cli.interval import interval_facts, level_option, told_release
@@ -236,16 +236,19 @@ def release(
     released: pq.Release | pq.GroupedRelease
     if groups is not None:
         released, rule = groups.released(column, asked, settings | {"ledger": account})
-        receipt = _receipt(account)
-        answer = groups.told(released, rule, receipt, as_json=as_json, quiet=quiet)
     else:
         values, _, rule = column.read()
         released = _charged(values, asked, account, settings)
+    with paid_for():
         receipt = _receipt(account)
-        remarks = () if yes else released.remarks
-        answer = _told(released, rule, remarks, receipt, ledger, level, as_json=as_json, quiet=quiet)
-    say(answer, released=True)
-    report.write(released, **receipt)
+        if groups is not None and isinstance(released, pq.GroupedRelease):
+            answer = groups.told(released, rule, receipt, as_json=as_json, quiet=quiet)
+        else:
+            assert isinstance(released, pq.Release)
+            remarks = () if yes else released.remarks
+            answer = _told(released, rule, remarks, receipt, ledger, level, as_json=as_json, quiet=quiet)
+        say(answer, released=True)
+        report.write(released, **receipt)
 
 
 def _told(

@@ -21,6 +21,7 @@ from pq.core.exact import budget_float, budget_text, quantile_fractions
 from pq.core.kind import Kind, kind_named, shown
 from pq.core.plan import Plan
 from pq.core.priors import JointPrior, Prior
+from pq.core.priors.numerics import LARGEST
 from pq.core.remarks import outside_remarks, remarks_on
 from pq.core.request import Request
 from pq.private.intervals import grid_intervals, interval_level, simulated_intervals, size_of
@@ -297,6 +298,8 @@ def _finite_values(values: Any, count: int) -> Array:
 
 def _are_finite(numbers: Any) -> bool:
     """Whether something is a finite number, or lists of such."""
+    if isinstance(numbers, int):  # numpy has no whole numbers beyond 2^64
+        return not isinstance(numbers, bool) and abs(numbers) <= LARGEST
     try:
         array = np.asarray(numbers)
     except ValueError:  # lists of several lengths

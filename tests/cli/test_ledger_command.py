@@ -199,4 +199,23 @@ def test_a_page_that_fails_in_the_making_does_not_look_like_values_that_were_not
     monkeypatch.setattr("pq.private.result.release_page", broken)
     answer = command(*spending("1", "--report", "page.html", "--quiet"))
     assert answer.exit_code == 3 and "the release was made, but its page cannot be made" in answer.output
+
+
+@pytest.mark.parametrize("raised", [KeyboardInterrupt(), ValueError("no such interval")])
+@pytest.mark.parametrize(
+    ("where", "asked"),
+    [("pq.cli.release.told_release", ["--level", "0.9"]), ("pq.private.result.release_page", ["--report", "p.html"])],
+)
+def test_who_interrupts_what_is_made_of_values_learns_that_they_are_paid_for(
+    where: str, asked: list[str], raised: BaseException, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Intervals and pages may take long, after the charge."""
+
+    def breaks(*_: Any, **__: Any) -> str:
+        raise raised
+
+    monkeypatch.setattr(where, breaks)
+    answer = command(*spending("1", *asked))
+    assert answer.exit_code == 3 and "the release was made" in answer.output
+    assert len(pq.Ledger.open("staff.ledger").entries) == 1
     assert len(pq.Ledger.open("staff.ledger").entries) == 1

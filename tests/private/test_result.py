@@ -411,6 +411,14 @@ def test_a_description_that_is_none_is_refused_by_name(name: str, wrong: Any) ->
         pq.Release.from_dict(released().to_dict() | {name: wrong})
 
 
+def test_a_count_beyond_the_whole_numbers_of_numpy_is_read_back() -> None:
+    options: dict[str, Any] = {"epsilon": 1e-25, "priors": pq.Uniform(0, 4), "mechanism": "joint"}
+    made = [pq.release([1.0, 2.0], [0.25, 0.5, 0.75], rng=seed, **options) for seed in (8, 63)]
+    assert any((one.total or 0) > 2**64 for one in made)
+    for one in made:
+        assert pq.Release.from_dict(one.to_dict()).total == one.total
+
+
 @pytest.mark.parametrize("facts", [{"public_total": 10**400}, {"epsilon": 5e-324}, {"public_total": 0}])
 def test_what_a_release_says_does_not_depend_on_floats_for_its_public_facts(facts: dict[str, Any]) -> None:
     """A total that is no float, and a part of a budget that is none."""
