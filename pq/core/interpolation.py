@@ -44,5 +44,6 @@ def interpolate(levels: Any, values: Any, quantiles: Any) -> Array:
     below = (known[1] - known[0]) / (z[1] - z[0]) * (target - inside)
     above = (known[-1] - known[-2]) / (z[-1] - z[-2]) * (target - inside)
     out = np.where(target < z[0], known[0] + below, np.where(target > z[-1], known[-1] + above, curve))
-    out = np.clip(out, -LARGEST, LARGEST)
-    return np.maximum.accumulate(out[np.argsort(wanted, kind="stable")])[np.argsort(np.argsort(wanted, kind="stable"))]
+    out, order = np.clip(out, -LARGEST, LARGEST), np.argsort(wanted, kind="stable")
+    out[order] = np.maximum.accumulate(out[order])
+    return out

@@ -31,7 +31,8 @@ class Spot:
         """Entries of the covariance's lower root: of place, of both, of width."""
         place = max(math.sqrt(max(float(self.covariance[0, 0]), 0.0)), LEAST_DEVIATION)
         both = float(self.covariance[0, 1]) / place
-        return place, both, max(math.sqrt(max(float(self.covariance[1, 1]) - both * both, 0.0)), LEAST_DEVIATION)
+        rest = float(self.covariance[1, 1]) - both * both  # infinite where a power of that size would raise
+        return place, both, max(math.sqrt(max(rest, 0.0)), LEAST_DEVIATION)
 
     def nodes(self, counts: tuple[int, int], reach: float) -> tuple[Array, Array]:
         """A grid of places and log widths (2, k) within so many deviations, and their weights (k,) under this law."""

@@ -224,14 +224,12 @@ class _Counted:
         if found is None:
             raise Unknown(everything=True)
         room, size, tied, ties = found
-        values = room[:size]
-        values.sort()
-        held = np.append(0, np.cumsum(self.counts[wanted]))[np.searchsorted(wanted, own)]
-        others = self._ends[own] - self.counts[own] - held
+        collected, first = room[:size], np.searchsorted(wanted, own)
+        collected.sort()
+        others = self._ends[own] - self.counts[own] - np.append(0, np.cumsum(self.counts[wanted]))[first]
         equal = np.append(0, np.cumsum(ties))  # a number that is counted may be above an end in its bucket
-        first = np.searchsorted(wanted, own)
         equal_below = equal[first] + np.where(tied[first] <= ends, ties[first], 0)
-        return others + np.searchsorted(values, ends, side="right") + equal_below
+        return others + np.searchsorted(collected, ends, side="right") + equal_below
 
     def _collected(self, wanted: Ints) -> tuple[Array, int, Array, Ints] | None:
         """Records of some buckets, but for a number of each, how many they are, these numbers, and how often they are
