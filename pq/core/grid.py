@@ -29,12 +29,8 @@ def from_units(units: Any, step: Fraction) -> Any:
     return units * float(step.numerator) / float(step.denominator)
 
 
-def grid_step(grid: Any, priors: Iterable[Prior] = ()) -> Fraction | None:
-    """The step of a public output grid as an exact rational, or None; raises naming grid.
-
-    Refused is also a step so fine that a prior puts a part of its mass beyond 2^51 steps, where the lattice ends; but
-    for a prior that knows no scale, which has mass beyond any end.
-    """
+def grid_step(grid: Any) -> Fraction | None:
+    """The step of a public output grid as an exact rational, or None; raises naming grid."""
     if grid is None:
         return None
     step = decimal_fraction(grid, "grid")
@@ -42,8 +38,22 @@ def grid_step(grid: Any, priors: Iterable[Prior] = ()) -> Fraction | None:
         raise ValueError(
             f"grid must be a positive decimal from {float(SMALLEST_STEP)} to {float(1 / SMALLEST_STEP)}, got {grid}"
         )
-    end = float(from_units(LATTICE_END, step))
-    for prior in priors:
-        if knows_scale([prior]) and -math.expm1(prior.log_mass(-end, end)) > 1e-3:
-            raise ValueError(f"grid must be coarser for {prior}: much of its mass lies beyond 2^51 steps of {grid}")
     return step
+
+
+def is_on_grid(prior: Prior, step: Fraction | None) -> bool:
+    """Whether all but a thousandth of a prior's mass lies within 2^51 steps, where the lattice ends; one that knows no
+    scale has mass beyond any end, and may."""
+    if step is None or not knows_scale([prior]):
+        return True
+    end = float(from_units(LATTICE_END, step))
+    return -math.expm1(prior.log_mass(-end, end)) <= 1e-3
+
+
+def check_on_grid(priors: Iterable[Prior], step: Fraction | None) -> None:
+    """Refuse a step too fine for one of the priors: raises `ValueError` naming grid."""
+    for prior in priors:
+        if not is_on_grid(prior, step):
+            raise ValueError(
+                f"grid must be coarser for {prior}: much of its mass lies beyond 2^51 steps of {float(step or 0)}"
+            )

@@ -14,7 +14,7 @@ import numpy as np
 
 from pq.core.choices import Adaptation, Adjacency, Calibration, OnNan, check_choice
 from pq.core.exact import budget_fraction, distinct_fractions, quantile_fractions, whole_number
-from pq.core.grid import grid_step
+from pq.core.grid import check_on_grid, grid_step
 from pq.core.plan import power_fraction
 from pq.core.priors import JointPrior, Prior
 from pq.core.scores import Array
@@ -93,7 +93,8 @@ class Request:
         positions = tuple(index[q] for q in fractions)
         joint = priors if isinstance(priors, JointPrior) else None
         marginals = priors if joint is None else joint.marginals(len(fractions))
-        chosen = distinct_priors(marginals, distinct, positions)
+        chosen, step = distinct_priors(marginals, distinct, positions), grid_step(grid)
+        check_on_grid(chosen, step)
         return cls(
             quantiles=fractions,
             distinct=distinct,
@@ -103,7 +104,7 @@ class Request:
             adjacency=adjacency,
             priors=chosen,
             joint_prior=joint,
-            step=grid_step(grid, chosen),
+            step=step,
             on_nan=on_nan,
             mechanism=asked,
             size_guess=None if size_guess is None else size_number(size_guess),

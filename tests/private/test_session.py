@@ -389,6 +389,66 @@ def test_a_state_that_cannot_be_saved_costs_no_release(tmp_path: Path) -> None:
     assert found.value.releases == []  # type: ignore[attr-defined]  # noticed before the first one
 
 
+# --- grids ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("mechanism", ["tree", "joint", "auto"])
+@pytest.mark.parametrize("robust", [None, pq.Cauchy(0, 1)])
+@pytest.mark.parametrize("kind", [PubPrev, PubProx])
+def test_days_far_beyond_the_grid_still_tell_of_themselves(kind: Any, robust: Any, mechanism: str) -> None:
+    """What is learnt from such a day may be a prior that `pq.release` refuses on this grid."""
+    given = {"loc": 0.0, "scale": 1.0} if kind is PubPrev else LEARNT
+    far = session(kind(QUANTILES, robust=robust, **given), epsilon=9, grid=1e-6, mechanism=mechanism, rng=0)
+    days = [far.step([1.0], np.full(50, value)) for value in (0.0, 1e12, 1e300, -1e12, 5.0)]
+    assert [pq.Release.from_dict(day.to_dict()).to_dict() for day in days] == [day.to_dict() for day in days]
+    assert all(isinstance(day.remarks, tuple) for day in days)
+    if kind is PubPrev and robust is not None:
+        assert pq.LogUniform() in [day.priors[0] for day in days]
+
+
+def test_distributions_learnt_beyond_the_grid_fall_back_on_the_broad_law() -> None:
+    law = pq.sequential.PubDistribution(QUANTILES, loc=0.0, scale=1.0, dimension=0, robust=pq.Normal(0, 1))
+    far = session(law, epsilon=9, grid=1e-14, rng=0)
+    days = [far.step([], np.full(500, 22.0)) for _ in range(9)]
+    assert [pq.Release.from_dict(day.to_dict()).to_dict() for day in days] == [day.to_dict() for day in days]
+    assert days[-1].priors == (pq.Normal(0, 1),) * 2
+
+
+@pytest.mark.parametrize(
+    "predictor",
+    [
+        Static(pq.Uniform(1e12, 2e12), QUANTILES),
+        prev(loc=1e12),
+        prev(scale=1e12),
+        prev(robust=pq.Cauchy(0, 1e12)),
+        pq.sequential.PubDistribution(QUANTILES, loc=1e12, scale=1.0, dimension=0),
+    ],
+)
+def test_a_grid_too_fine_for_what_is_given_is_refused_at_once(predictor: Predictor) -> None:
+    with pytest.raises(ValueError, match="grid must be coarser"):
+        session(predictor, grid=1e-6, mechanism=predictor.released_by)
+
+
+@pytest.mark.parametrize("mechanism", ["tree", "cells"])
+def test_days_that_protect_nobody_tell_of_themselves(mechanism: str) -> None:
+    open_to_all = session(NonPrivate(QUANTILES, **LEARNT), mechanism=mechanism, grid=1, size_guess=9, rng=0)
+    days = [open_to_all.step([1.0], day) for day in DAYS]
+    assert [pq.Release.from_dict(day.to_dict()).to_dict() for day in days] == [day.to_dict() for day in days]
+    assert all(isinstance(day.remarks, tuple) for day in days)
+
+
+@pytest.mark.parametrize("mechanism", ["joint", "mixed", "auto"])
+def test_a_mechanism_without_an_infinite_epsilon_serves_no_open_predictor(mechanism: str) -> None:
+    with pytest.raises(ValueError, match="mechanism must be one of 'tree', 'cells'"):
+        session(NonPrivate(QUANTILES, **LEARNT), mechanism=mechanism)
+
+
+def test_a_grid_is_measured_by_the_priors_that_are_given() -> None:
+    """A fine one serves data of its own size, though not a standard Cauchy law."""
+    day = session(prev(scale=1e-9), grid=1e-15, rng=0).step([], np.linspace(0, 1e-9, 999))
+    np.testing.assert_allclose(day.values, [2.5e-10, 5e-10], atol=5e-11)
+
+
 # --- learnt priors outside the floats ---------------------------------------------------------------------------------
 
 

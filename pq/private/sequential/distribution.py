@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pq.core.exact import quantile_fractions
+from pq.core.grid import check_on_grid, is_on_grid
 from pq.core.noise import DiscreteLaplace
 from pq.core.priors import Cauchy, Mixture, PiecewiseConstant, Prior
 from pq.core.request import Request, size_number
@@ -101,6 +102,7 @@ class PubDistribution(Predictor):
             raise ValueError(f"mechanism must be 'cells' for {type(self).__name__}, got {request.mechanism!r}")
         if request.size_guess is not None:
             raise ValueError(f"size_guess must be given to {type(self).__name__} itself, which learns it")
+        check_on_grid([self.robust], request.step)
         Cells(request, where="prior")
 
     def priors(self, features: npt.ArrayLike) -> list[Prior]:
@@ -109,12 +111,15 @@ class PubDistribution(Predictor):
 
     def maker(self, features: npt.ArrayLike, request: Request, before: Mechanism | None = None) -> Mechanism:
         """Cells of equal mass under the expected law, as many as public facts and earlier releases call for; along the
-        broad law, and read without beliefs, where the expected one lies beyond the floats."""
+        broad law where the expected one lies beyond the grid, and read without beliefs if beyond the floats."""
         noise = DiscreteLaplace(request.budget / (2 if request.adjacency == "replace" else 1))
         rate = tracking_rate(noise)
         ahead = self._tracker.ahead(self._beliefs, self.known(features), rate)
         number = round(CELLS_PER_SIGNAL * rate * math.sqrt(ahead.size))
-        facts = replace(request, priors=(self._law(ahead),) * len(request.distinct), size_guess=ahead.size)
+        law = self._law(ahead)
+        if not is_on_grid(law, request.step):
+            law = self.robust
+        facts = replace(request, priors=(law,) * len(request.distinct), size_guess=ahead.size)
         number = min(max(number, FEWEST_CELLS), MOST_CELLS)
         return Cells(facts, where="prior", number=number, reader=ahead if ahead.is_known else None)
 

@@ -18,7 +18,8 @@ import numpy as np
 import numpy.typing as npt
 
 from pq.core.exact import quantile_fractions
-from pq.core.priors import JointPrior, Laplace, Mixture, Prior
+from pq.core.grid import check_on_grid, is_on_grid
+from pq.core.priors import JointPrior, Laplace, LogUniform, Mixture, Prior
 from pq.core.request import Request, distinct_priors
 from pq.private.mechanisms import Mechanism, mechanism_for, with_priors
 from pq.private.result import Release
@@ -62,8 +63,11 @@ class Predictor(ABC):
 
     def maker(self, features: npt.ArrayLike, request: Request, before: Mechanism | None = None) -> Mechanism:
         """The mechanism of the day with these public features (d,), for the public facts of a release; its priors are
-        the day's. It changes nothing. before: the one of an earlier day with the same facts, to be renewed."""
-        chosen = distinct_priors(self.priors(features), request.distinct, request.positions)
+        the day's, and `LogUniform()` in the place of one that has been learnt from so far away that `pq.release` would
+        refuse it on this grid. It changes nothing. before: the one of an earlier day with the same facts, to be
+        renewed."""
+        learnt = [prior if is_on_grid(prior, request.step) else LogUniform() for prior in self.priors(features)]
+        chosen = distinct_priors(learnt, request.distinct, request.positions)
         return mechanism_for(replace(request, priors=chosen)) if before is None else with_priors(before, chosen)
 
     def note(self, features: npt.ArrayLike, maker: Mechanism, released: Release) -> None:
@@ -162,7 +166,9 @@ class Static(Predictor):
             raise ValueError(f"priors must be one prior or one per quantile: got {len(self._priors)} for {self.m}")
 
     def check(self, request: Request) -> None:
-        """Refuse another mechanism than joint for a joint prior, and what that cannot serve."""
+        """Refuse a grid too fine for the priors, another mechanism than joint for a joint prior, and what that cannot
+        serve."""
+        check_on_grid(self._priors, request.step)
         if self.joint_prior is None:
             return
         if request.mechanism not in ("auto", "joint"):
@@ -219,6 +225,12 @@ class LaplacePredictor(Predictor):
         self.scale = np.broadcast_to(np.asarray(scale, dtype=np.float64), (self.m,))
         if not np.all(self.scale > 0):
             raise ValueError("scale must be positive")
+
+    def check(self, request: Request) -> None:
+        """Refuse a grid too fine for the guesses."""
+        check_on_grid((Laplace(a, b) for a, b in zip(self.loc, self.scale, strict=True)), request.step)
+        if self.robust is not None:
+            check_on_grid([self.robust], request.step)
 
     @property
     def shape(self) -> tuple[int, ...]:

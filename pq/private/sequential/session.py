@@ -24,9 +24,9 @@ import numpy.typing as npt
 from pq.core.budget.composition import Cost
 from pq.core.budget.guarantee import Guarantee
 from pq.core.budget.ledger import Ledger, as_ledger
-from pq.core.choices import check_choice
+from pq.core.choices import check_choice, check_name
 from pq.core.exact import Number, budget_float, budget_fraction, quantile_fractions
-from pq.core.priors import Cauchy
+from pq.core.priors import LogUniform
 from pq.core.request import Request
 from pq.private.columns.counts import Counts
 from pq.private.columns.door import Readable
@@ -42,6 +42,7 @@ _OPTIONS = {
     for name, parameter in inspect.signature(release).parameters.items()
     if parameter.kind is parameter.KEYWORD_ONLY and name not in ("epsilon", "priors", "rng", "ledger", "purpose")
 }
+ENDLESS = ("tree", "cells")  # mechanisms that have a law at an infinite epsilon
 Individuals = Literal["disjoint", "overlap"]
 Composition = Literal["pure", "zcdp"]
 
@@ -95,9 +96,9 @@ class Session:
         self.release_epsilon = self._release_budget()
         # Bad options are refused here, before the first data set and before anything is charged.
         options = {"mechanism": predictor.released_by} | options
-        self._request = Request.of(
-            quantiles, epsilon=self.release_epsilon, priors=Cauchy(0.0, 1.0), **(_OPTIONS | options)
-        )
+        self._request = Request.of(quantiles, epsilon=self.release_epsilon, priors=LogUniform(), **(_OPTIONS | options))
+        if math.isinf(self.learning_epsilon):  # releases must be able to say how they were made
+            check_name(self._request.mechanism, ENDLESS, "mechanism")
         predictor.check(self._request)
         self.predictor, self.quantiles = copy.deepcopy(predictor), quantiles
         self.individuals, self.composition, self.delta = individuals, composition, float(delta)

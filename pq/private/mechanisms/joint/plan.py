@@ -101,7 +101,7 @@ class JointPlan:
         each = _each_prior(priors, len(exact))
         nats = exact_rate(budget, adjacency)
         step = total_step(nats, len(exact), total)
-        return cls(exact, budget, adjacency, total, each, grid_step(grid, each), step, _places(size_guess, nats))
+        return cls(exact, budget, adjacency, total, each, grid_step(grid), step, _places(size_guess, nats))
 
     def with_priors(self, priors: Any) -> JointPlan:
         """The same with other priors, and with what follows from the quantiles alone. Raises as `of`."""
