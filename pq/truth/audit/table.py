@@ -65,7 +65,7 @@ def why(setting: Setting, ratio: float, most: float) -> str:
     """Why a setting stays below `ENOUGH`, empty if it does not.
 
     `pq.truth.audit.ceiling` bounds what is possible with any priors, columns and outputs; on a grid its bound for
-    records at outputs is not always reached, but the one for records elsewhere is.
+    records at outputs is not always reached where it is above the one for records elsewhere.
     """
     if ratio >= ENOUGH:
         return ""

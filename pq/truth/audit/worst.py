@@ -1,11 +1,12 @@
 """The worst prior for each mechanism of a tree, given two columns and an output, in closed form (Section 3.2).
 
 A prior enters the loss of a node through the log of its normaliser, a mean of the score's change over the prior's mass.
-It is largest if all mass is in the one cell where the score changes most, and as each quantile may have a prior of its
-own, each mechanism can have its mass where that suits it. So the loss for the worst priors needs no priors: it is a
-sum, over the mechanisms of the nodes that see a difference, of the score's change at the output and the extreme change
-over all cells. `WorstPriors` gives it for a batch, to be searched like any mechanism; `priors_for` makes priors that
-come as close to it as floats allow, so that what is found can be audited by exact densities.
+It is largest if all mass is in the one cell where the score changes most against its change at the output, and as each
+quantile may have a prior of its own, each mechanism can have its mass where that suits it. So the loss for the worst
+priors needs no priors: it is a sum, over the mechanisms of the nodes that see a difference, of the score's change at
+the output and the extreme change over all cells. `WorstPriors` gives it for a batch, to be searched like any mechanism;
+`priors_for` makes priors that come as close to it as floats allow, so that what is found can be audited by exact
+densities.
 """
 
 from __future__ import annotations
