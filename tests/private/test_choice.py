@@ -325,6 +325,22 @@ def test_priors_that_leave_no_order_have_no_joint_release() -> None:
     assert is_orderable([pq.Uniform(4, 5), gap, pq.Uniform(6, 11)]) and is_orderable([gap] * 3)
 
 
+@pytest.mark.parametrize("far", [1e2, 1e3, 1e5])
+def test_joint_outputs_may_be_unlikely_to_be_in_order(far: float) -> None:
+    priors = [pq.Laplace(0, 10), pq.Uniform(-far, -3), pq.Laplace(-far, 1)]
+    values = pq.release([], evenly(3), epsilon=1, priors=priors, mechanism="joint").values
+    assert np.all(np.diff(values) >= 0.0) and values[2] <= -3.0
+
+
+@pytest.mark.parametrize("far", [1e9, 1e100, 1e300])
+def test_priors_that_nearly_leave_no_order_have_no_joint_release(far: float) -> None:
+    """A draw would not end."""
+    priors = [pq.Laplace(0, 10), pq.Uniform(-far, -3), pq.Laplace(-far, 1)]
+    assert chosen(asked(3, priors=priors)) == "tree"
+    with pytest.raises(ValueError, match="priors must leave some mass"):
+        pq.release(None, evenly(3), epsilon=1, priors=priors, mechanism="joint")
+
+
 @pytest.mark.parametrize("epsilon", [5e-324, 1e-300, 1e-100, 1e-12, 1e-8, 1e-4, 1e300, math.inf])
 @pytest.mark.parametrize("size", [1e3, 1e12, 1e15, 1e300])
 def test_whatever_is_chosen_serves_the_budget(epsilon: float, size: float) -> None:

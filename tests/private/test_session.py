@@ -429,6 +429,21 @@ def test_a_grid_too_fine_for_what_is_given_is_refused_at_once(predictor: Predict
         session(predictor, grid=1e-6, mechanism=predictor.released_by)
 
 
+@pytest.mark.parametrize("mechanism", ["joint", "auto", "tree"])
+def test_priors_that_were_learnt_to_contradict_each_other_serve_joint_releases(mechanism: str) -> None:
+    """They have a billion nats against outputs in increasing order."""
+    three, crossed = [0.25, 0.5, 0.75], [1e9, 0.0, -1e9]
+    day = Session(PubPrev(three, loc=crossed, scale=1.0), three, epsilon=1, mechanism=mechanism).step([], DAYS[0])
+    assert pq.Release.from_dict(day.to_dict()).to_dict() == day.to_dict()
+    assert (day.priors[0] == day.priors[1]) == (mechanism == "joint")
+
+
+def test_priors_that_are_given_and_contradict_each_other_are_refused_at_once() -> None:
+    given = Static([pq.Laplace(place, 1) for place in (1e9, 0.0, -1e9)], [0.25, 0.5, 0.75])
+    with pytest.raises(ValueError, match="priors must leave some mass"):
+        Session(given, [0.25, 0.5, 0.75], epsilon=1, mechanism="joint")
+
+
 @pytest.mark.parametrize("mechanism", ["tree", "cells"])
 def test_days_that_protect_nobody_tell_of_themselves(mechanism: str) -> None:
     open_to_all = session(NonPrivate(QUANTILES, **LEARNT), mechanism=mechanism, grid=1, size_guess=9, rng=0)

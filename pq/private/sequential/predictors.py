@@ -22,6 +22,7 @@ from pq.core.grid import check_on_grid, is_on_grid
 from pq.core.priors import JointPrior, Laplace, LogUniform, Mixture, Prior
 from pq.core.request import Request, distinct_priors
 from pq.private.mechanisms import Mechanism, mechanism_for, with_priors
+from pq.private.mechanisms.joint.plan import is_orderable
 from pq.private.result import Release
 from pq.private.sequential.state import described
 
@@ -62,12 +63,14 @@ class Predictor(ABC):
         """Refuse, before the first day, what it cannot serve: raises `ValueError` naming the argument."""
 
     def maker(self, features: npt.ArrayLike, request: Request, before: Mechanism | None = None) -> Mechanism:
-        """The mechanism of the day with these public features (d,), for the public facts of a release; its priors are
-        the day's, and `LogUniform()` in the place of one that has been learnt from so far away that `pq.release` would
-        refuse it on this grid. It changes nothing. before: the one of an earlier day with the same facts, to be
-        renewed."""
+        """The mechanism of the day with these public features (d,), for the public facts of a release. Its priors are
+        the day's, but for what `pq.release` would refuse: `LogUniform()` is in the place of one that has been learnt
+        from beyond the grid, and for joint outputs the mixture of all of them in the place of priors that contradict
+        each other. It changes nothing. before: the one of an earlier day with the same facts, to be renewed."""
         learnt = [prior if is_on_grid(prior, request.step) else LogUniform() for prior in self.priors(features)]
         chosen = distinct_priors(learnt, request.distinct, request.positions)
+        if request.mechanism == "joint" and not is_orderable(chosen):
+            chosen = (Mixture(chosen, (1.0,) * len(chosen)),) * len(chosen)
         return mechanism_for(replace(request, priors=chosen)) if before is None else with_priors(before, chosen)
 
     def note(self, features: npt.ArrayLike, maker: Mechanism, released: Release) -> None:
@@ -169,11 +172,9 @@ class Static(Predictor):
         """Refuse a grid too fine for the priors, another mechanism than joint for a joint prior, and what that cannot
         serve."""
         check_on_grid(self._priors, request.step)
-        if self.joint_prior is None:
-            return
-        if request.mechanism not in ("auto", "joint"):
+        if self.joint_prior is not None and request.mechanism not in ("auto", "joint"):
             raise ValueError(f"mechanism must be 'joint' for a JointPrior, got {request.mechanism!r}")
-        self.maker((), request)
+        mechanism_for(self._own(request))
 
     def priors(self, features: npt.ArrayLike) -> list[Prior]:
         """The priors given at the start, whatever the features; of a joint prior each quantile's own."""
@@ -183,10 +184,13 @@ class Static(Predictor):
         """The mechanism of the priors; under a joint prior that of the first day serves all days."""
         if self.joint_prior is None:
             return super().maker(features, request, before)
-        if before is not None:
-            return before
+        return mechanism_for(self._own(request)) if before is None else before
+
+    def _own(self, request: Request) -> Request:
+        """The request with the priors given at the start."""
         own = distinct_priors(self._priors, request.distinct, request.positions)
-        return mechanism_for(replace(request, priors=own, joint_prior=self.joint_prior, mechanism="joint"))
+        named = request.mechanism if self.joint_prior is None else "joint"
+        return replace(request, priors=own, joint_prior=self.joint_prior, mechanism=named)
 
     def observe(self, features: npt.ArrayLike, released: npt.ArrayLike) -> None:
         """Nothing changes."""

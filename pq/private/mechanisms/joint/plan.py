@@ -41,6 +41,7 @@ LARGEST_RATE = Fraction(64)  # nats per record; more makes no visible difference
 CUTS = 512  # about as many edges of bins for all priors together
 LEAST_CUTS = 8  # for each
 TAIL = 12  # further cuts at shares of 2^-1 ... 2^-TAIL on either side
+MOST_AGAINST = 1e5  # nats that the priors may have against all outputs in increasing order: about a second's work
 FEWEST_PLACES, MOST_PLACES = 8, 64
 MOST_PARTS = 288  # of a base measure for machine code
 FEWEST_TOTAL = {True: 4, False: 3}  # from so many outputs on, of a smooth column and others, the total is drawn as well
@@ -208,22 +209,26 @@ def priors_near(levels: Sequence[Fraction], asked: Sequence[Fraction], priors: S
 
 
 def is_orderable(priors: Sequence[Prior]) -> bool:
-    """Whether draws from the priors may come out in increasing order: else there is no joint law.
+    """Whether draws from the priors may come out in increasing order: else there is no joint law. If they come out so
+    with a probability of less than e^-`MOST_AGAINST`, a draw from that law could take for ever.
 
-    In a bin all priors with some mass there have the same measure, so the least bins that follow each other decide.
+    In a bin all priors with some mass there have the same measure, so bins that follow each other decide: of all ways
+    to choose one for each output, the likeliest.
 
-    >>> from pq.core.priors import Uniform
+    >>> from pq.core.priors import Laplace, Uniform
     >>> is_orderable([Uniform(0, 2), Uniform(0, 1)]), is_orderable([Uniform(2, 3), Uniform(0, 1)])
+    (True, False)
+    >>> is_orderable([Laplace(30, 1), Laplace(0, 1)]), is_orderable([Laplace(0, 1), Uniform(-1e9, -9e8)])
     (True, False)
     """
     if len(differing(priors)) == 1:
         return True
-    bin_ = 0
-    for possible in common_base(priors)[2] > -np.inf:
-        if not np.any(possible[bin_:]):
-            return False
-        bin_ += int(np.argmax(possible[bin_:]))
-    return True
+    base, cuts, log_tilts = common_base(priors)
+    log_base = base.log_mass(np.append(-math.inf, cuts), np.append(cuts, math.inf))
+    likeliest = np.zeros(len(log_base))  # of outputs so far, the last in this bin or before
+    for log_masses in log_tilts + log_base:
+        likeliest = np.maximum.accumulate(likeliest + log_masses)
+    return bool(likeliest[-1] >= -MOST_AGAINST)
 
 
 def usual_total(size: int, smooth: bool = False) -> Total:
