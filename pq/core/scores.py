@@ -8,6 +8,8 @@ digits for 2^53 records as for three, and so does the exponential score relative
 from __future__ import annotations
 
 import math
+import sys
+from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, NamedTuple
@@ -119,3 +121,22 @@ def target_rank(relative: Fraction, n: float, calibration: str) -> float:
     """
     product = relative * Fraction(n)
     return float(math.floor(product) if calibration == "paper" else product)
+
+
+def log_less(rest: float, far: Fraction) -> float:
+    """A number less an exact one; minus infinity where that lies beyond the floats.
+
+    >>> log_less(0.5, Fraction(3)), log_less(0.5, Fraction(10) ** 400)
+    (-2.5, -inf)
+    """
+    return rest - float(far) if far <= sys.float_info.max else -math.inf
+
+
+def sum_of_parts(terms: Iterable[tuple[Fraction, float]]) -> tuple[Fraction, float]:
+    """Log densities, each as minus an exact number of nats plus a float, added up; the floats perhaps to -inf.
+
+    >>> sum_of_parts([(Fraction(1, 2), -1e308), (Fraction(1, 3), -1e308)])
+    (Fraction(5, 6), -inf)
+    """
+    exact, rests = zip((Fraction(0), 0.0), *terms, strict=True)
+    return sum(exact, Fraction(0)), math.fsum(rest * 2.0**-30 for rest in rests) * 2.0**30  # less than 2^30 steps

@@ -12,6 +12,7 @@ import numpy as np
 from pq.core.choices import Adaptation, Adjacency, Calibration, OnNan
 from pq.core.exact import Number
 from pq.core.kind import NUMBER, Kind
+from pq.core.scores import log_less
 from pq.private.columns.door import Readable
 from pq.private.columns.frames import column_of
 from pq.private.mechanisms import Mechanism, Outcome
@@ -76,7 +77,7 @@ def log_density(
     )
     column = column_of(x)
     far, rest = _log_parts(maker, column, outcome_of(maker, outcome, column.kind))
-    return rest - float(far)
+    return log_less(rest, far)
 
 
 def privacy_loss(x: Any, neighbour: Any, outcome: Any, quantiles: Any, **keywords: Any) -> float:
@@ -84,7 +85,7 @@ def privacy_loss(x: Any, neighbour: Any, outcome: Any, quantiles: Any, **keyword
 
     x, neighbour: (n,) columns. outcome, quantiles and the keywords: as in `log_density`.
     Returns a float; 0 if the output is impossible on both, infinite if on one. An epsilon-private release never exceeds
-    epsilon on neighbours.
+    epsilon on neighbours, but by what the two log densities are rounded by: a unit or two where they are near -1e16.
 
     >>> import pq
     >>> loss = privacy_loss([1.0, 2.0], [1.0, 2.0, 3.0], [1.5], [0.5], epsilon=1, priors=pq.Uniform(0, 4))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
@@ -142,3 +143,20 @@ def test_a_tied_record_at_an_output_goes_on_with_half_its_weight() -> None:
 def test_lattice_outputs_are_the_nearest_floats_to_the_decimal() -> None:
     column = Lattice.of(np.array([0.3]), Fraction(1, 10))
     assert [column.value(k) for k in range(12)] == [k / 10 for k in range(12)]
+
+
+@pytest.mark.parametrize(
+    ("prior", "x", "outcome", "options"),
+    [
+        (pq.Laplace(1e300, 1.0), [1e300, -1.7e308], [-1.7e308, 1e300, 1e308], {}),  # nats beyond the floats
+        (pq.Laplace(1e308, 1.0), [0.0, 1e300], [-1e308, 1e-300, 1.0], {"calibration": "paper"}),
+        (pq.Normal(0, 1e-200), [0.0], [-1.0], {"grid": 1e-6, "mechanism": "margin"}),  # mass below the floats
+        (pq.Laplace(0, 1e-310), [0.0], [1.0], {"grid": 1.0, "mechanism": "margin"}),
+    ],
+)
+def test_what_floats_have_no_density_for_has_none_on_either_column(
+    prior: pq.Prior, x: list[float], outcome: list[float], options: dict[str, Any]
+) -> None:
+    quantiles = [0.25, 0.5, 0.75] if len(outcome) > 1 else [0.5]
+    assert pq.log_density(x, outcome, quantiles, epsilon=1, priors=prior, **options) == -math.inf
+    assert pq.privacy_loss(x, [*x, 0.5], outcome, quantiles, epsilon=1, priors=prior, **options) == 0.0

@@ -26,7 +26,7 @@ import numpy as np
 
 from pq.core.grid import LATTICE_END, from_units
 from pq.core.priors import Prior
-from pq.core.scores import Distances, Target, log_sum
+from pq.core.scores import Distances, Target, log_less, log_sum
 from pq.private.columns.cells import Column, LatticeView, View
 from pq.private.columns.door import LARGEST, Array
 
@@ -128,7 +128,7 @@ class Law:
     def log_probability(self, o: float) -> float:
         """Exact log density of an output in the column's units; log probability where the law has an atom."""
         far, rest = self.log_parts(o)
-        return rest - float(far)
+        return log_less(rest, far)
 
     def log_parts(self, o: float) -> tuple[Fraction, float]:
         """`log_probability` as minus an exact number of nats, for how much further from the target the output is than

@@ -25,7 +25,7 @@ from pq.core.budget.composition import plan_zcdp
 from pq.core.grid import OFF_GRID
 from pq.core.plan import Plan, plan_for
 from pq.core.request import Request
-from pq.core.scores import Target, log_sum
+from pq.core.scores import Target, log_sum, sum_of_parts
 from pq.core.tree import Node
 from pq.private.columns.cells import Lattice, Points
 from pq.private.columns.door import Array
@@ -215,7 +215,7 @@ class Tree(Mechanism, name="tree"):
             return mine
 
         self.walk(column.unit, decide)
-        return sum((far for far, _ in terms), Fraction(0)), math.fsum(rest for _, rest in terms)
+        return sum_of_parts(terms)
 
 
 def level_steps(plan: Plan) -> tuple[tuple[str, Fraction | float], ...]:

@@ -24,7 +24,7 @@ import numpy.typing as npt
 from pq.core.grid import LATTICE_END, from_units, to_units
 from pq.core.margin import Margins
 from pq.core.priors import Prior, Uniform
-from pq.core.scores import Target, log_sum
+from pq.core.scores import Target, log_less, log_sum
 from pq.private.columns.cells import Lattice, LatticeView, Ranks
 from pq.private.columns.door import Array
 from pq.private.mechanisms.independent import LEAST_LOG_MASS, REACH, first_multiple, pick
@@ -295,7 +295,7 @@ class MarginLaw:
     def log_probability(self, o: float, share: float | None = None) -> float:
         """Exact log probability of an output in units of the step, with the share of a tie where ties are split."""
         far, rest = self.log_parts(o, share)
-        return rest - float(far)
+        return log_less(rest, far)
 
     def log_parts(self, o: float, share: float | None = None) -> tuple[Fraction, float]:
         """`log_probability` as minus an exact number of nats plus a float; see `pq.private.mechanisms.independent`."""
@@ -327,5 +327,5 @@ class MarginLaw:
             return split
         edges = self.column.edges_of(o, o)  # the outermost multiples have all that lies beyond them
         lower, upper = max(edges[0], runs.edges[run]), min(edges[1], runs.edges[run + 1])
-        part = self.prior.log_mass(lower, upper) - self.prior.log_mass(runs.edges[run], runs.edges[run + 1])
-        return split + float(part)
+        whole = self.prior.log_mass(runs.edges[run], runs.edges[run + 1])
+        return split + float(self.prior.log_mass(lower, upper) - whole) if whole > -math.inf else 0.0

@@ -17,7 +17,7 @@ from fractions import Fraction
 from pq.core.margin import Part, split_ties
 from pq.core.plan import Plan
 from pq.core.priors import Prior
-from pq.core.scores import Target
+from pq.core.scores import Target, log_less, sum_of_parts
 from pq.core.sensitivity import rate, sensitivity
 from pq.core.tree import Node
 from pq.private.columns.cells import Lattice
@@ -99,7 +99,7 @@ class TieTree:
     def log_probability(self, column: Lattice, outcomes: list[Tie]) -> float:
         """Exact log probability of outcomes; the shares of leaves, which split nothing, are not looked at."""
         far, rest = self.log_parts(column, outcomes)
-        return rest - float(far)
+        return log_less(rest, far)
 
     def log_parts(self, column: Lattice, outcomes: list[Tie]) -> tuple[Fraction, float]:
         """`log_probability` as minus an exact number of nats plus a float."""
@@ -114,4 +114,4 @@ class TieTree:
         if not ordered:
             return Fraction(0), -math.inf
         self.walk(column, decide)
-        return sum((far for far, _ in terms), Fraction(0)), math.fsum(rest for _, rest in terms)
+        return sum_of_parts(terms)
