@@ -4,6 +4,7 @@ them moves no probability from one to another."""
 from __future__ import annotations
 
 import math
+import warnings
 from collections import Counter
 from collections.abc import Iterator
 from fractions import Fraction
@@ -178,3 +179,12 @@ def test_machine_code_goes_up_to_a_float_and_not_to_the_nearest() -> None:
 def test_the_readme_says_from_which_share_on() -> None:
     text = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
     assert FLOAT_SHARE == 2.0**-20 and "2^-20 of the mass between two records" in text.replace("\n", " ")
+
+
+@pytest.mark.parametrize("end", [5e-324, 1e-320, 2.0**-1022])
+def test_bins_as_narrow_as_floats_are_made_quietly(end: float) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        law = pq.PiecewiseConstant([0.0, end, 1.0], [1, 3])
+        assert law.log_mass([0.0, end], [end, 1.0]) == pytest.approx(np.log([0.25, 0.75]))
+        assert np.isfinite(pq.prior_between(0.0, end).log_mass(-1.0, 2.0 * end))

@@ -61,10 +61,11 @@ def ratio(x: Array | float, y: Array | float, scale: float) -> Array:
 
 def log_ratio(x: Array | float, y: Array | float, scale: float) -> Array:
     """log(|x - y| / scale), also where the difference or the quotient over- or underflows."""
-    difference = np.abs(np.subtract(x, y))
-    lost = np.isinf(difference) & np.isfinite(x) & np.isfinite(y)
-    quarter = np.log(np.abs(0.25 * np.asarray(x) - 0.25 * np.asarray(y))) + 2.0 * LOG_2
-    return np.asarray(np.where(lost, quarter, np.log(difference)) - np.log(scale))
+    with np.errstate(all="ignore"):
+        difference = np.abs(np.subtract(x, y))
+        lost = np.isinf(difference) & np.isfinite(x) & np.isfinite(y)
+        quarter = np.log(np.abs(0.25 * np.asarray(x) - 0.25 * np.asarray(y))) + 2.0 * LOG_2
+        return np.asarray(np.where(lost, quarter, np.log(difference)) - np.log(scale))
 
 
 def log_of_complement(rest: Array, mass: Array) -> Array:

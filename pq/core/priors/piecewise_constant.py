@@ -24,8 +24,7 @@ class Bins:
         self.widths = np.diff(self.unit * self.edges)
         with np.errstate(divide="ignore"):
             self.log_weights = np.log(self.weights)
-        with np.errstate(over="ignore", invalid="ignore"):
-            self.log_widths = log_ratio(self.edges[1:], self.edges[:-1], 1.0)
+        self.log_widths = log_ratio(self.edges[1:], self.edges[:-1], 1.0)
         wide = self.weights.astype(np.longdouble)
         self.below = np.concatenate([[0.0], np.cumsum(wide)]).astype(np.float64)
         self.above = np.concatenate([np.cumsum(wide[::-1])[::-1], [0.0]]).astype(np.float64)
