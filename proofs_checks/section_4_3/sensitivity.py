@@ -314,7 +314,13 @@ def check_ratios(subject: Callable[[Sequence[int]], Any] = exponent) -> str:
         once, weight, then = zip(*rows[:m], strict=True)
         reached[m] = max(kappa for row in ratios(once, then, weight) for kappa in row)
     assert all(value > F(999, 1000) / z ** (2 * subject((1,) * m)) for m, value in reached.items()), "less would do"
-    h = z3.Real("h")  # exp(max eps_i / 2): sqrt(2) (h - 1)/(h + 1) <= min(2, h^4 - 1)
+    rise, mean, total, e, h = z3.Reals("rise mean total e h")  # e = exp(eps_i/2): of an entry, of its row, of all rows
+    moved = (e >= 1, h >= e, rise > 0, rise <= e, e * rise >= 1, mean > 0, mean <= e, e * mean >= 1)
+    follows(*moved, goal=z3.And(rise * mean <= e**2, rise * mean * e**2 >= 1))
+    both = (*moved, total > 0, total <= h, h * total >= 1)
+    follows(*both, goal=rise * mean * mean * total <= h**4)
+    follows(*both, goal=rise * mean * mean * total * h**4 >= 1)
+    # h = exp(max eps_i / 2): sqrt(2) (h - 1)/(h + 1) <= min(2, h^4 - 1)
     follows(h >= 1, goal=z3.And(2 * (h - 1) ** 2 <= 4 * (h + 1) ** 2, 2 * (h - 1) <= (h + 1) * (h**4 - 1)))
     share = float(reached[2] * z**4)
     return f"kappa within exp(+-eps) for m = 1, exp(+-2 max eps_i) for m > 1 (exact; {share:.4f} of it reached)"

@@ -51,6 +51,10 @@ def check_one_martingale(subject: Callable[..., float] = bounds.o2b_one_step) ->
     assert coins_tail_below(steps, deviation) <= math.log(beta), "exceeded with probability above beta"
     assert coins_tail_below(steps, 0.99 * deviation) > math.log(beta), "1% of the deviation is not needed"
     assert math.isclose(subject(50, regret=10.0, loss_range=2.0, beta=0.1) - 0.2, 2 * math.sqrt(math.log(10) / 25))
+    for beta in (0.1, 1 - 1e-6):  # 8 (B/alpha)^2 log(1/beta) steps for alpha = 1/10, and as much again for the regret
+        draws = 800 * math.log(1 / beta)
+        assert math.isclose(subject(draws, regret=draws / 20, loss_range=1.0, beta=beta), 0.1)
+    assert math.log(2 / (1 - 1e-6)) > 10**5 * -math.log1p(-1e-6), "near 1 log(2/beta) is of another order"
     return f"R/T + B sqrt(2 log(1/beta)/T): exact coins at most {worst:.2f} of beta; 0.99 of it fails at T = 10^7"
 
 
