@@ -25,11 +25,8 @@ def _tied() -> Iterator[tuple[list[int], F, tuple[Prior, ...]]]:
     for _ in range(24):
         values, z = sorted(draw.choice((1, 1, 2, 5)) for _ in range(draw.randrange(1, 9))), draw.choice((2, 30, 10**6))
         yield values, F(1, z), tuple(_three(tuple(draw.choice((1, 5, 300)) for _ in range(4)), i) for i in range(3))
-    far = (
-        (0, 60, 0, 150),
-        (90, 110, 90, 150),
-        (60, 0, 150, 60),
-    )  # wrong places, so large gaps
+    # nearly all mass in a wrong place, so that gaps are large
+    far = ((0, 60, 0, 150), (90, 110, 90, 150), (60, 0, 150, 60))
     yield [1] * 19 + [2] * 167 + [5] * 14, HALF, tuple(_three(tuple(2**k for k in row), i) for i, row in enumerate(far))
 
 
