@@ -246,6 +246,8 @@ def check_ties_one(subject: Tail = tail_bound) -> str:
     law = mechanism(Restricted(data, *WHOLE), HALF, prior, z)
     assert law[F(2)] == F(1, 101) and subject(z, 2, psi(data, HALF, prior, z), F(1)) == F(2, 101)
     assert psi(data, HALF, prior, F(0)) == 0
+    for adaptation in ("edge", "conditional"):
+        assert Algorithm((HALF,), (prior,), (z,), adaptation=adaptation).law(data) == {(o,): p for o, p in law.items()}
     return f"repeated records: lem:quantile holds with Psi^(q, eps) in 80 exact cases; Psi^(q) is 0 in {empty} of them"
 
 

@@ -134,6 +134,7 @@ def check_power_formula(subject: Callable[[float], float] = c_p) -> str:
     "step:empirical-induction",
     "text:kaplan-recovered",
     "text:tree-beats-naive",
+    "text:worse-in-m",
     "text:logarithmic-error",
     "ours:level-split",
     code=(lem_empirical_quantiles, dyadic_conditional),
@@ -144,11 +145,14 @@ def check_power_formula(subject: Callable[[float], float] = c_p) -> str:
     ],
 )
 def check_empirical_formula(subject: Callable[..., float] = lem_empirical_quantiles) -> str:
-    """2 d^2 log(m/(beta Psi)), so O(log^2 m log m) for equal inner products; two thirds of it for uniform quantiles."""
+    """2 d^2 log(m/(beta Psi)), so O(log^2 m log m) for equal inner products; two thirds of it for uniform quantiles. As
+    printed with d = ceil(log2 m)."""
     for m in (1, 2, 3, 7, 8, 100, 10**6):
         depth = next(d for d in range(1, 60) if 2**d > m)
         assert math.isclose(leading(subject, m, rounded=False), 2 * depth**2, rel_tol=1e-9), m
         assert subject(-1.0, 1.0, m, 0.5) - subject(-1.0, 1.0, m, 0.5, rounded=False) == 2 * (depth - 1)
+        printed = leading(lem_empirical_quantiles, m, version=PAPER)
+        assert m == 1 or math.isclose(printed, 2 * math.ceil(math.log2(m)) ** 2, rel_tol=1e-9), m
     share = leading(dyadic_conditional, 2**50 - 1, rounded=False) / leading(subject, 2**50 - 1, rounded=False)
     assert abs(share - 2 / 3) < 0.01
     return "pq's lem:empirical-quantiles is 2 d^2 log(m/(beta Psi)) with 2 ranks a level; dyadic 2/3 of it in the limit"

@@ -144,10 +144,15 @@ def check_shuffle_steps(subject: Callable[..., z3.ArithRef] = case_three) -> str
     t0, t1, c0, c1 = z3.Ints("t0 t1 c0 c1")
     order = z3.And(t0 <= t1, c0 >= c1)
     now = maximum(absolute(c0 - t0), absolute(c1 - t1))
-    prove(z3.Implies(z3.And(order, t0 <= c1, t1 <= c0), now == c0 - t0), "case one")
+    swapped = maximum(absolute(c1 - t0), absolute(c0 - t1))
+    prove(z3.Implies(z3.And(order, t0 <= c1, t1 <= c0), z3.And(now == c0 - t0, now >= swapped)), "case one")
     both = z3.And(absolute(c1 - t0) <= absolute(c0 - t0), absolute(c0 - t1) <= absolute(c1 - t1))
     prove(z3.Implies(z3.And(order, t0 <= c1, t1 > c0), both), "case two")
-    prove(z3.Implies(z3.And(order, t0 > c1, t1 > c0), now == subject(t0, t1, c0, c1)), "case three")
+    third = z3.And(now == subject(t0, t1, c0, c1), now >= swapped)
+    prove(z3.Implies(z3.And(order, t0 > c1, t1 > c0), third), "case three")
+    there = [(t0, z3.IntVal(1)), (t1, z3.IntVal(1)), (c0, z3.IntVal(0)), (c1, z3.IntVal(0))]
+    values = [z3.simplify(z3.substitute(term, *there)).as_long() for term in (now, subject(t0, t1, c0, c1), c1 - t1)]
+    assert values == [1, 1, -1], "as the row says"
     crossed = z3.And(absolute(c1 - t0) <= absolute(c1 - t1), absolute(c0 - t1) <= absolute(c0 - t0))
     prove(z3.Implies(z3.And(order, t0 > c1, t1 <= c0), crossed), "case four")
     return (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from fractions import Fraction
 
@@ -17,6 +17,17 @@ from proofs_checks.tools.trees import inverse_psis
 F = Fraction
 HALF = Fraction(1, 2)
 QUARTERS = (Fraction(1, 4), Fraction(1, 2), Fraction(3, 4))
+
+
+def _tied() -> Iterator[tuple[list[int], F, tuple[Prior, ...]]]:
+    """Columns that repeat 1, 2 and 5, exp(-eps_i/2), and priors of the quartiles."""
+    draw = random.Random(13)
+    for _ in range(24):
+        values, z = sorted(draw.choice((1, 1, 2, 5)) for _ in range(draw.randrange(1, 9))), draw.choice((2, 30, 10**6))
+        yield values, F(1, z), tuple(_three(tuple(draw.choice((1, 5, 300)) for _ in range(4)), i) for i in range(3))
+    # nearly all mass in a wrong place, so that gaps are large
+    far = ((0, 60, 0, 150), (90, 110, 90, 150), (60, 0, 150, 60))
+    yield [1] * 19 + [2] * 167 + [5] * 14, HALF, tuple(_three(tuple(2**k for k in row), i) for i, row in enumerate(far))
 
 
 def _three(prior_masses: tuple[int, ...], shift: int) -> Prior:
@@ -33,16 +44,15 @@ Bound = Callable[..., float]
     code=thm_binary,
     rejects=[
         (scaled(thm_binary, 0.5), lem_empirical_quantiles),
-        (thm_binary, scaled(lem_empirical_quantiles, 0.3)),
+        (thm_binary, scaled(lem_empirical_quantiles, 0.5)),
+        (thm_binary, scaled(lem_empirical_quantiles, 0.7)),
     ],
 )
 def check_ties_many(subject: tuple[Bound, Bound] = (thm_binary, lem_empirical_quantiles)) -> str:
     """thm:binary and lem:empirical-quantiles (corrected) with repeated records: exact failure at most beta, m = 3."""
-    draw, worst = random.Random(13), F(0)
-    for _ in range(24):
-        values = sorted(draw.choice((1, 1, 2, 5)) for _ in range(draw.randrange(1, 9)))
-        data, z, beta = Points(tuple(F(v) for v in values)), F(1, draw.choice((2, 30, 10**6))), HALF
-        priors = tuple(_three(tuple(draw.choice((1, 5, 300)) for _ in range(4)), i) for i in range(3))
+    worst = F(0)
+    for values, z, priors in _tied():
+        data, beta = Points(tuple(F(v) for v in values)), HALF
         epsilon = -4 * math.log(z)
         edge = Algorithm(QUARTERS, priors, (z,) * 3)
         log_psi = -float(log_ball(edge.inverse_psi_sum(data) / 3))  # type: ignore[arg-type]

@@ -27,23 +27,30 @@ F = Fraction
 TWO = Fraction(2)
 
 
-def minimising_step(steps: int, m: int, d: int, gamma: float, epsilon: float, noise: float) -> float:
-    """Corrected: the step size carries the same factor as the bound; beta' = 1/20."""
-    spread = 4 * math.sqrt(math.log(m * d)) + 2 * math.sqrt(2 * math.log(20 * steps))
-    moved = min(1.0, epsilon * (2 if m > 1 else 1))
-    factor = 1 + spread * noise * math.sqrt(math.ceil(math.log2(steps))) * moved
-    return gamma * m / d * math.sqrt(math.log(d) / (steps * factor))
+def noise_of_bound(steps: int, m: int, d: int, epsilon: float, noise: float, beta: float) -> float:
+    """X - 1 of the bound."""
+    spread = 4 * math.sqrt(math.log(m * d)) + 2 * math.sqrt(2 * math.log(steps / beta))
+    return spread * noise * math.sqrt(math.ceil(math.log2(steps))) * min(1.0, epsilon * (2 if m > 1 else 1))
 
 
-def printed_step(steps: int, m: int, d: int, gamma: float, epsilon: float, noise: float) -> float:
+Case = tuple[int, int, int, float, float, float, float]  # T, m, d, gamma, eps, sigma, beta'
+
+
+def minimising_step(steps: int, m: int, d: int, gamma: float, *rest: float) -> float:
+    """Corrected: the step size carries the same factor as the bound."""
+    return gamma * m / d * math.sqrt(math.log(d) / (steps * (1 + noise_of_bound(steps, m, d, *rest))))
+
+
+def printed_step(steps: int, m: int, d: int, gamma: float, epsilon: float, noise: float, beta: float) -> float:
     """The printed one: half the noise, and sqrt(log ceil(log2 T)) for sqrt(ceil(log2 T))."""
-    known: dict[str, Any] = {"quantiles": m, "epsilon": epsilon, "noise": noise, "beta": 0.05, "version": "paper"}
+    known: dict[str, Any] = {"quantiles": m, "epsilon": epsilon, "noise": noise, "beta": beta, "version": "paper"}
     return bounds.thm_quantile_regret(steps, d, gamma, **known).step_size
 
 
-def excess_of_step(step: float, steps: int, m: int, d: int, gamma: float, epsilon: float, noise: float) -> float:
+def excess_of_step(step: float, case: Case) -> float:
     """What thm:dpftrl as printed gives at a step size, over the printed bound of what is learned."""
-    known: dict[str, Any] = {"beta": 0.05, "noise": noise, "version": "paper"}
+    steps, m, d, gamma, epsilon, noise, beta = case
+    known: dict[str, Any] = {"beta": beta, "noise": noise, "version": "paper"}
     bound = bounds.thm_quantile_regret(steps, d, gamma, quantiles=m, epsilon=epsilon, mixture=gamma, **known).regret
     known |= {"regularizer_range": m**2 * math.log(d), "lipschitz": d / gamma, "step_size": step}
     known |= {"sensitivity": 2 * d / gamma * min(1.0, epsilon * (2 if m > 1 else 1))}
@@ -58,18 +65,27 @@ def excess_of_step(step: float, steps: int, m: int, d: int, gamma: float, epsilo
         printed_step,
         *(lambda *args, by=by: by * minimising_step(*args) for by in (0.99, 1.01)),
         lambda steps, m, d, *rest: minimising_step(steps, 1, d, *rest),
-        lambda steps, m, d, gamma, epsilon, noise: minimising_step(steps, m, d, gamma, epsilon / 2, noise),
+        lambda steps, m, d, gamma, epsilon, *rest: minimising_step(steps, m, d, gamma, epsilon / 2, *rest),
+        lambda *case: minimising_step(*case[:-1], 0.05),
     ],
 )
 def check_step_size(subject: Callable[..., float] = minimising_step) -> str:
     """A/eta + eta D is 2 sqrt(A D), the printed bound, at eta = sqrt(A/D) only; the printed step size is another."""
-    for case in itertools.product((1, 2, 3, 100, 10**6), (1, 3), (2, 8), (0.1, 0.5), (0.1, 3.0), (0.0, 1.0, 50.0)):
-        excess = excess_of_step(subject(*case), *case)
-        assert excess <= 1 + 1e-9, f"T, m, d, gamma, eps, sigma = {case}: {excess:.3f} times the stated bound"
-        assert excess >= 1 - 1e-9, f"T, m, d, gamma, eps, sigma = {case}: below the least"
-    case = (2, 1, 8, 0.5, 0.5, 50.0)
-    assert printed_step(*case) == printed_step(*case[:5], 0.0), "ignores the noise"
-    loss = excess_of_step(printed_step(*case), *case)
+    sizes = itertools.product((1, 2, 3, 100, 10**6), (1, 3), (2, 8), (0.1, 0.5), (0.1, 3.0), (0.0, 1.0, 50.0))
+    for size, beta in itertools.product(sizes, (0.05, 0.9)):
+        case = *size, beta
+        excess = excess_of_step(subject(*case), case)
+        assert excess <= 1 + 1e-9, f"T, m, d, gamma, eps, sigma, beta' = {case}: {excess:.3f} times the stated bound"
+        assert excess >= 1 - 1e-9, f"T, m, d, gamma, eps, sigma, beta' = {case}: below the least"
+        levels = math.ceil(math.log2(case[0]))
+        assert (levels == 0) == (case[0] == 1), "log 0 in the printed step size at T = 1, and there only"
+        if levels:  # the printed step size as the row describes it
+            short = noise_of_bound(*case[:3], *case[4:]) / 2 * math.sqrt(math.log(levels) / levels)
+            wanted = case[3] * case[1] / case[2] * math.sqrt(math.log(case[2]) / case[0] / (1 + short))
+            assert math.isclose(printed_step(*case), wanted, rel_tol=1e-12), case
+    case = (2, 1, 8, 0.5, 0.5, 50.0, 0.05)
+    assert printed_step(*case) == printed_step(*case[:5], 0.0, 0.05), "ignores the noise"
+    loss = excess_of_step(printed_step(*case), case)
     assert round(loss, 1) == 8.4, "as the row says"
     return f"the printed step size gives {loss:.1f} times the stated bound and ignores the noise at T = 2"
 
@@ -315,6 +331,8 @@ def check_regret_privacy(subject: Fraction = TWO) -> str:
     much = z3.And(p * (h - 1) <= 2 * (h + 1), p * (h - 1) <= (h * h - 1) * (h + 1), h * h <= h**4)
     follows(h >= 1, p > 0, p * p == 2 * square, goal=much)
     with mpmath.workdps(60):
+        alone = exact_delta(10, printed_multiplier(10, mpmath.mpf("1e-6")))  # r = 1, and 10 is below 2 log 10^6
+        assert alone > mpmath.mpf("1e-6"), "private with the exact sensitivity too"
         for delta in ("0.5", "1e-6", "1e-40"):
             top = 2 * mpmath.log(1 / mpmath.mpf(delta))
             for share in ("0.01", "0.3", "0.7", "1"):

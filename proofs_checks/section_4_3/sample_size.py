@@ -29,9 +29,7 @@ def check_sample_size(subject: int = 4) -> str:
     steps = m**subject * v**2 * x / (lam**4 * alpha**4)
     regret = m / lam * sympy.sqrt(v) * x ** sympy.Rational(1, 4) * steps ** sympy.Rational(3, 4)
     assert sympy.simplify(regret / (alpha * steps)) == 1, "this many samples do not make the average regret alpha"
-    # Units: psi is a length.  With b - a = 10^6, psi = 1, lambda = 1 the printed range log(1/(lambda psi)) is 0.
-    assert math.log(1 / 1.0) == 0.0 and round(math.log(10**6), 1) == 13.8, "as the row says"
-    return "sample size for Lipschitz classes: m^4, not m^2, from its own regret; the range is log((b-a)/(lambda psi))"
+    return "sample size for Lipschitz classes: m^4, not m^2, from its own regret"
 
 
 def range_of(m: int, share: float) -> tuple[float, float]:
@@ -157,24 +155,43 @@ def printed_bracket(v: float, width: float, psi: float, lam: float, alpha: float
     return v**2 / (lam**4 * psi**2 * alpha**4) + math.log(1 / (lam * psi)) ** 2 / alpha**2
 
 
+def _median_loss(data: Sequence[F], width: F, below: Callable[[F], F]) -> float:
+    """Of a prior on (0, width) with this distribution function, at a large epsilon."""
+    cells = pairwise([F(0), *data, width])
+    return -float(log_ball(psi(Points(tuple(data)), HALF, {(a + b) / 2: below(b) - below(a) for a, b in cells}, Z)))
+
+
+Z = F(1, 10**30)
+
+
 def _fifth_power(v: float, width: float, psi: float, lam: float, alpha: float) -> float:
     return sample_bracket(v / math.sqrt(width), width, psi, lam, alpha)
 
 
 @check("cor:quantile-regret/sample-size", rejects=[printed_bracket, _fifth_power])
 def check_sample_units(subject: Callable[..., float] = sample_bracket) -> str:
-    """One sample cannot do: x = (1, 3) in (0, 10^6), the best Lipschitz density is a line; the printed T is 1e-17."""
-    width, psi, lam, alpha = 1e6, 2.0, 0.5, 0.1
-    v = 2 / width**2  # density 2/w at 0, falling to 0 at w
-    line = (2 - 4 / width) * (1 - lam) + lam  # mass of (1, 3] over that of the uniform
-    excess = math.log(line) - 1e-9  # after one sample the weights are still uniform
+    """One sample cannot do: x = (1, 3) in (0, 10^6), a line is a Lipschitz density; the printed T is 1e-19. The losses
+    of the uniform prior, by exact inner products, range over log(b - a) where the least separation is 1."""
+    whole, lam, alpha = F(10**6), 0.5, 0.1
+
+    def flat(x: F) -> F:
+        return x / whole
+
+    def line(x: F) -> F:  # density 2/w at 0, falling to 0 at w, mixed with the uniform
+        return HALF * (2 * x / whole - (x / whole) ** 2) + HALF * flat(x)
+
+    data, width, v = [F(1), F(3)], float(whole), 2 / float(whole) ** 2
+    excess = _median_loss(data, whole, flat) - _median_loss(data, whole, line)  # after one sample: still uniform
     assert excess > alpha
-    assert subject(v, width, psi, lam, alpha) > 1, "one sample is said to be enough"
+    assert subject(v, width, 2.0, lam, alpha) > 1, "one sample is said to be enough"
     for unit in (1e-3, 1e3):
-        there = subject(v / unit**2, width * unit, psi * unit, lam, alpha)
-        assert math.isclose(there, subject(v, width, psi, lam, alpha), rel_tol=1e-9), "depends on the unit"
-    printed = printed_bracket(v, width, psi, lam, alpha)
+        there = subject(v / unit**2, width * unit, 2.0 * unit, lam, alpha)
+        assert math.isclose(there, subject(v, width, 2.0, lam, alpha), rel_tol=1e-9), "depends on the unit"
+    printed = printed_bracket(v, width, 2.0, lam, alpha)
     assert round(excess, 3) == 0.405 and 10**16 * printed < 1, "as the row says"
+    losses = [_median_loss(x, whole, flat) for x in ([F(1), F(2)], [F(1), whole - 1])]
+    bare = [bracket(0.0, width, 1.0, 1.0, 1.0) for bracket in (printed_bracket, subject)]
+    assert bare[0] == 0 and round(losses[0] - losses[1], 1) == 13.8 == round(math.sqrt(bare[1]), 1), "as the row says"
     return f"sample size for Lipschitz classes: excess {excess:.2f} > {alpha} after T = 1, printed T {printed:.1e}"
 
 

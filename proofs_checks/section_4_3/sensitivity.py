@@ -246,7 +246,7 @@ def check_gap_change(subject: int = 1) -> str:
     )
 
 
-@check("lem:refined-sensitivity/exponential", rejects=[1.26, 1.2565])
+@check("lem:refined-sensitivity/exponential", rejects=[1.26, 1.2565, 0.99])
 def check_exponential_constant(subject: float = 1.25) -> str:
     """exp(x) - 1 <= 2x on (0, 1.25]; the exact end is 1.2564...; and min(2, exp(x)-1) <= 2 min(1, x) for all x."""
     certify(lambda x: 1 - x / 2 - x * x / 3, 0.0, 0.9)  # exp(x) - 1 <= x + x^2/2 + x^3/3 <= 2x near 0
@@ -257,7 +257,9 @@ def check_exponential_constant(subject: float = 1.25) -> str:
         "0.9"
     )  # (exp(x) - 1 - x - x^2/2)/x^3 rises, as its series has positive terms: at most a third up to there
     assert end.exp() - 1 - end - end**2 / 2 < end**3 / 3
-    # min(2, exp(x) - 1) <= 2 min(1, x): up to 1 by the above, beyond 1 the right side is 2.
+    x, power = z3.Reals("x power")  # exp(x) - 1, of which no more is known than that it is at most 2x up to the end
+    known, smaller = z3.Implies(x <= z3.RealVal(repr(subject)), power <= 2 * x), z3.If(power <= 2, power, z3.RealVal(2))
+    follows(x > 0, known, goal=smaller <= 2 * z3.If(x <= 1, x, z3.RealVal(1)))
     return "exp(x) - 1 <= 2x certified on (0, 1.25], false at 1.2565"
 
 
@@ -314,7 +316,13 @@ def check_ratios(subject: Callable[[Sequence[int]], Any] = exponent) -> str:
         once, weight, then = zip(*rows[:m], strict=True)
         reached[m] = max(kappa for row in ratios(once, then, weight) for kappa in row)
     assert all(value > F(999, 1000) / z ** (2 * subject((1,) * m)) for m, value in reached.items()), "less would do"
-    h = z3.Real("h")  # exp(max eps_i / 2): sqrt(2) (h - 1)/(h + 1) <= min(2, h^4 - 1)
+    rise, mean, total, e, h = z3.Reals("rise mean total e h")  # e = exp(eps_i/2): of an entry, of its row, of all rows
+    moved = (e >= 1, h >= e, rise > 0, rise <= e, e * rise >= 1, mean > 0, mean <= e, e * mean >= 1)
+    follows(*moved, goal=z3.And(rise * mean <= e**2, rise * mean * e**2 >= 1))
+    both = (*moved, total > 0, total <= h, h * total >= 1)
+    follows(*both, goal=rise * mean * mean * total <= h**4)
+    follows(*both, goal=rise * mean * mean * total * h**4 >= 1)
+    # h = exp(max eps_i / 2): sqrt(2) (h - 1)/(h + 1) <= min(2, h^4 - 1)
     follows(h >= 1, goal=z3.And(2 * (h - 1) ** 2 <= 4 * (h + 1) ** 2, 2 * (h - 1) <= (h + 1) * (h**4 - 1)))
     share = float(reached[2] * z**4)
     return f"kappa within exp(+-eps) for m = 1, exp(+-2 max eps_i) for m > 1 (exact; {share:.4f} of it reached)"

@@ -139,6 +139,7 @@ def _two_cells(slope: Fraction, floor: Fraction, width: Fraction) -> tuple[Fract
 
 @check(
     "ours:discretisation",
+    "text:piecewise-constant",
     "thm:quantile-regret",
     "thm:quantile-regret/discretisation",
     code=(bounds.lipschitz_discretisation, bounds.thm_quantile_regret),
@@ -188,6 +189,7 @@ def _assert_scores(rng: np.random.Generator, bound: Callable[..., float]) -> Non
     separation = min(b - a for a, b in itertools.pairwise(ends))
     limit = bound(1, d, float(gamma), lipschitz=0.2, width=1.0, separation=float(separation))
     assert float(log_ball(exact / mean)) <= limit * (1 + 1e-9), (slopes, records)
+    assert abs(exact - mean) <= F(limit) * gamma * separation * (1 + F(1, 10**9)), "V w^2/4 in all, either way"
 
 
 def _integral(values: Sequence[Fraction], low: Fraction, high: Fraction) -> Fraction:

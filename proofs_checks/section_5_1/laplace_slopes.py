@@ -182,6 +182,7 @@ def gradient_constant(data_bound: float, scale_max: float) -> float:
     "eq:closed-form/phi-magnitude",
     "ours:phi-derivative",
     "thm:sequential/gradient-constant",
+    "thm:sequential/data-range",
     rejects=[
         lambda b, s: 4 * b + s,
         lambda b, s: b,

@@ -64,6 +64,7 @@ def check_laplace_in_package(subject: Callable[..., Any] = laplace_interval) -> 
     "eq:closed-form/phi-magnitude",
     "eq:closed-form/theta-derivative",
     "thm:sequential/gradient-constant",
+    "thm:sequential/data-range",
     code=(laplace_gradient_bound, laplace_interval),
     rejects=[
         lambda b, s, separation=0.0: laplace_gradient_bound(b, s, separation=separation, version="paper"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable
 from fractions import Fraction
@@ -9,6 +10,7 @@ from typing import Any
 
 import mpmath
 import numpy as np
+import sympy
 import z3
 
 from pq import bounds
@@ -51,6 +53,10 @@ def check_one_martingale(subject: Callable[..., float] = bounds.o2b_one_step) ->
     assert coins_tail_below(steps, deviation) <= math.log(beta), "exceeded with probability above beta"
     assert coins_tail_below(steps, 0.99 * deviation) > math.log(beta), "1% of the deviation is not needed"
     assert math.isclose(subject(50, regret=10.0, loss_range=2.0, beta=0.1) - 0.2, 2 * math.sqrt(math.log(10) / 25))
+    for beta in (0.1, 1 - 1e-6):  # 8 (B/alpha)^2 log(1/beta) steps for alpha = 1/10, and as much again for the regret
+        draws = 800 * math.log(1 / beta)
+        assert math.isclose(subject(draws, regret=draws / 20, loss_range=1.0, beta=beta), 0.1)
+    assert math.log(2 / (1 - 1e-6)) > 10**5 * -math.log1p(-1e-6), "near 1 log(2/beta) is of another order"
     return f"R/T + B sqrt(2 log(1/beta)/T): exact coins at most {worst:.2f} of beta; 0.99 of it fails at T = 10^7"
 
 
@@ -157,5 +163,55 @@ def check_difference_terms(subject: Callable[..., float] = bounds.pubpri_differe
     metres = {**box, "data_bound": 500.0, "scale_min": 200.0, "scale_max": 4000.0}
     assert math.isclose(subject(1000, 10, total_variation=0.0, **metres), plain)
     loss, *slopes = laplace_quantiles(np.zeros(3), np.ones(3), np.full(3, 0.1), np.full(3, 0.1 + 1e-12))
-    assert np.isfinite(loss) and np.all(np.abs(slopes[0]) <= 1), "a narrow interval: a large loss, small slopes"
+    assert 25 < loss < math.inf and np.all(np.abs(slopes[0]) <= 1), "a narrow interval: a large loss, small slopes"
     return "thm:pubpri by differences: 2 G TV + descent + G sqrt(2 log(1/beta)/T), term by term, in any unit"
+
+
+def largest_apart(reach: float, low: float, high: float) -> float:
+    """G from the two ends of the second prior's inverse scale."""
+    return reach / low + max(reach * inverse + math.log(1 / (low * inverse)) for inverse in (1 / low, 1 / high))
+
+
+@check(
+    "ours:pubpri-difference",
+    "ours:loss-difference",
+    code=(bounds.pubpri_difference, bounds.loss_difference, bounds.o2b_one_step),
+    rejects=[
+        (2, lambda reach, low, high: 2 * reach / low),
+        (2, lambda reach, low, high: reach / low + math.log(high / low)),
+        (1, largest_apart),
+        *((2, scaled(largest_apart, by)) for by in (0.99, 1.01)),
+    ],
+)
+def check_difference_proof(subject: tuple[int, Callable[..., float]] = (2, largest_apart)) -> str:
+    """The steps for all boxes: two densities of the box, what a shift of the law costs, a step of descent, and one
+    martingale (ours:o2b-one-step). Ranks from 1 to n - 1: on an interval without an end G is exceeded.
+
+    subject: what a unit of total variation costs in units of G, and G.
+    """
+    o, b, s, r, one, two, f, g = z3.Reals("o b s r one two f g")  # s = 1/sigma_min, r = 1/sigma_max, f and g are phi
+    box = (b > 0, o <= b, o >= -b, r > 0, f >= r, f <= s, g >= r, g <= s, one <= b * s, two <= b * s)
+    box = (*box, one >= -b * s, two >= -b * s)
+    follows(*box, goal=z3.And(g * o - two <= b * s + b * g, two - g * o <= b * s + b * g))  # and -|f o - one| <= 0
+    x, edge, top = sympy.symbols("x edge top", positive=True)
+    assert sympy.simplify(sympy.diff(edge * x + sympy.log(top / x), x, 2) - 1 / x**2) == 0  # convex: ends decide
+    apart, size, limit, low, high, point, moved = z3.Reals("apart size limit low high point moved")
+    follows(apart <= limit, apart >= -limit, goal=apart * size <= z3.If(size >= 0, size, -size) * limit)
+    clipped = z3.If(moved < low, low, z3.If(moved > high, high, moved))  # back into the box: no farther from its points
+    follows(low <= point, point <= high, goal=(clipped - point) ** 2 <= (moved - point) ** 2)
+    eta, slope, steps, radius = sympy.symbols("eta slope steps radius", positive=True)
+    regret = radius**2 / (2 * eta) + eta * steps * slope**2 / 2  # summed over the steps, at the size of the best bound
+    root = sympy.sqrt(steps)
+    assert sympy.simplify(regret.subs(eta, radius / slope / root) - radius * slope * root) == 0
+    shift, largest = subject
+    assert abs(1 - 0) + abs(0 - 1) == shift, "two laws whose distance is one"
+    for m, t, tv, box_of in itertools.product((1, 4), (1, 100), (0.0, 0.3), ((5.0, 0.5, 5.0), (0.05, 0.1, 2.0))):
+        known: dict[str, Any] = dict(zip(("data_bound", "scale_min", "scale_max"), box_of, strict=True))
+        reach, least, most = box_of
+        descent = math.sqrt(m * t) * (reach / least + (1 / least - 1 / most) / 2 * (reach + most))
+        ours = bounds.o2b_one_step(t, regret=descent, loss_range=largest(*box_of), beta=0.1)
+        found = bounds.pubpri_difference(20 * t + 19, 20, quantiles=m, total_variation=tv, beta=0.1, **known)
+        assert math.isclose(found, ours + shift * largest(*box_of) * tv), (m, t, tv, box_of)
+    open_end = [laplace_interval(*place, -math.inf, -5.0)[0] for place in ((10.0, 2.0), (-10.0, 0.2))]
+    assert float(open_end[0] - open_end[1]) > 20.69 and math.isclose(bounds.loss_difference(5.0, 0.5, 5.0), 20)
+    return "thm:pubpri by differences: each step for all boxes (z3, sympy); at rank 0 losses may be 20.69 apart, G = 20"

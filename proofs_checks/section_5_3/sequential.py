@@ -483,4 +483,10 @@ def check_range(subject: Callable[[Fraction, Fraction, Fraction], Fraction] = da
         assert slope > ball(subject(b, radius, scale) * F(99_999, 100_000)), "more than is needed"
     half = ball(F(1, 10**6))  # at location 0, scale 1, for an interval below 100: its middle less half coth(half)
     assert abs(ball(100) - half - half * half.coth() - 99) < ball(F(1, 10**5)), "99, as the row says"
-    return "data in [-R, R]: the derivative in phi reaches R + sigma_max, whatever B is (balls)"
+    # T = 1, all else 1 but sigma_max = 2: from the middle phi = 3/4 to phi = 1/2 on such an interval below R = 1000
+    regret = (ball(1000) - half) / 4 - ((half * 3 / 4).sinh() / (half / 2).sinh()).log()
+    known: dict[str, Any] = {"quantiles": 1, "features": 1, "feature_bound": 1.0, "weight_bound": 1.0, "scale_min": 1.0}
+    known |= {"data_bound": 1000.0, "scale_max": 2.0, "epsilon": 1.0, "delta": 1e-6, "beta": 0.1}
+    paper, ours = (bounds.thm_sequential(1, version=v, **known) for v in ("paper", "corrected"))
+    assert ours > regret > 249 and 33 < paper < 34, "as the row says"
+    return f"data in [-R, R]: |dU/dphi| reaches R + sigma_max; at R = 1000 regret 249 after a day, printed {paper:.1f}"

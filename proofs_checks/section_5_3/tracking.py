@@ -10,6 +10,7 @@ from typing import Any
 
 import mpmath
 import numpy as np
+import sympy
 from scipy import stats
 
 from pq.core.decode import count_likelihood
@@ -124,7 +125,17 @@ def density_of_count(rest: Any, mean: Any, rate: Any) -> Any:
 )
 def check_density_of_counts(subject: Callable[[Any, Any, Any], Any] = density_of_count) -> str:
     """The row's formula is the convolution, and with the slope of its logarithm in the place, at a fixed variance,
-    lambda (1 + s) are the records to expect: integrals with thirty digits."""
+    lambda (1 + s) are the records to expect: the square completed on either side, and integrals with thirty digits.
+    """
+    t, x, mean, rate, place = sympy.symbols("t x lambda r place", positive=True)
+    for side in (1, -1):  # of the count: t below x, then above; in both the rest is a Gaussian moved by r lambda
+        whole = -(t**2) / (2 * mean) - rate * side * (x - t)
+        wanted = rate**2 * mean / 2 - side * rate * x - (t - side * rate * mean) ** 2 / (2 * mean)
+        assert sympy.expand(whole - wanted) == 0
+        cut = side * (x - side * rate * mean) / sympy.sqrt(mean)  # Phi of it is the Gaussian's mass on that side of x
+        assert sympy.expand(cut - (side * x / sympy.sqrt(mean) - rate * sympy.sqrt(mean))) == 0
+    slope = sympy.diff(-((t - place) ** 2) / (2 * mean), place)  # Tweedie: averaged over t given the count
+    assert sympy.simplify(place + mean * slope - t) == 0
     with mpmath.workdps(30):
         for rate, mean, off in ((0.5, 12.0, -3.0), (3.0, 0.5, 40.0), (0.05, 300.0, -60.0), (1.0, 5.0, 1.0)):
             whole, first = (integral(mean + off, mpmath.mpf(mean), mpmath.mpf(rate), power) for power in (0, 1))
