@@ -10,13 +10,40 @@ from typing import Any
 
 import mpmath
 import numpy as np
+import z3
 
 from pq.core.noise import DiscreteLaplace
 from pq.core.rank_bounds import MOST_SUMS, martingale_radius, quantile_intervals, running_sum_radius
 from proofs_checks.engine.registry import check
+from proofs_checks.tools.solver import follows
 
 F = Fraction
 RISKS = 0.1526, 0.1523  # for which Doob's inequality puts nine running sums at epsilon = 1/200 at 2048 and at 2049
+
+
+def offset(q: Any, low: Any, high: Any) -> Any:
+    """What the records up to an edge less q times all are off by; the noises of the counts up to it add to `low`, of
+    the others to `high`."""
+    return (1 - q) * low - q * high
+
+
+@check(
+    "ours:count-intervals",
+    rejects=[
+        lambda q, low, high: low - q * high,
+        lambda q, low, high: (1 - q) * low + q * high,
+        lambda q, low, high: low - q * (low + high) / 2,
+    ],
+)
+def check_offset(subject: Callable[[Any, Any, Any], Any] = offset) -> str:
+    """(1 - q) W_j - q (W_c - W_j), whatever the counts, which is no more than the larger of the two sums (z3)."""
+    q, upto, beyond, low, high, radius = z3.Reals("q upto beyond low high radius")
+    released = (upto + low) - q * (upto + low + beyond + high)
+    follows(goal=released - (upto - q * (upto + beyond)) == subject(q, low, high))
+    near = (low <= radius, -low <= radius, high <= radius, -high <= radius)
+    found = subject(q, low, high)
+    follows(q >= 0, q <= 1, *near, goal=z3.And(found <= radius, -found <= radius))
+    return "counts up to an edge less q times all are off by (1 - q) W_j - q (W_c - W_j), at most the larger sum (z3)"
 
 
 def outside(epsilon: Fraction, count: int, radius: int) -> Any:
