@@ -105,7 +105,7 @@ def check_harmonic_in_package(subject: Callable[..., float] = log_psi_harmonic) 
             if not all(values):
                 assert value == -math.inf, "a prior without mass on its optimal cell"
                 continue
-            exact = m / sum(1 / one for one in values)
+            exact = m / sum((1 / one for one in values), F(0))
             assert math.isclose(value, float(log_ball(exact)), rel_tol=1e-9, abs_tol=1e-9), (data, levels, share)
             summed = math.log(sum(float(1 / one) for one in values))  # the printed log-sum-exp of the losses
             assert math.isclose(summed + value, math.log(m), rel_tol=1e-9), "log m apart"
