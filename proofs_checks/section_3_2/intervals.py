@@ -10,12 +10,40 @@ from typing import Any
 
 import mpmath
 import numpy as np
+import z3
 
 from pq.core.noise import DiscreteLaplace
-from pq.core.rank_bounds import martingale_radius, quantile_intervals, running_sum_radius
+from pq.core.rank_bounds import MOST_SUMS, martingale_radius, quantile_intervals, running_sum_radius
 from proofs_checks.engine.registry import check
+from proofs_checks.tools.solver import follows
 
 F = Fraction
+RISKS = 0.1526, 0.1523  # for which Doob's inequality puts nine running sums at epsilon = 1/200 at 2048 and at 2049
+
+
+def offset(q: Any, low: Any, high: Any) -> Any:
+    """What the records up to an edge less q times all are off by; the noises of the counts up to it add to `low`, of
+    the others to `high`."""
+    return (1 - q) * low - q * high
+
+
+@check(
+    "ours:count-intervals",
+    rejects=[
+        lambda q, low, high: low - q * high,
+        lambda q, low, high: (1 - q) * low + q * high,
+        lambda q, low, high: low - q * (low + high) / 2,
+    ],
+)
+def check_offset(subject: Callable[[Any, Any, Any], Any] = offset) -> str:
+    """(1 - q) W_j - q (W_c - W_j), whatever the counts, which is no more than the larger of the two sums (z3)."""
+    q, upto, beyond, low, high, radius = z3.Reals("q upto beyond low high radius")
+    released = (upto + low) - q * (upto + low + beyond + high)
+    follows(goal=released - (upto - q * (upto + beyond)) == subject(q, low, high))
+    near = (low <= radius, -low <= radius, high <= radius, -high <= radius)
+    found = subject(q, low, high)
+    follows(q >= 0, q <= 1, *near, goal=z3.And(found <= radius, -found <= radius))
+    return "counts up to an edge less q times all are off by (1 - q) W_j - q (W_c - W_j), at most the larger sum (z3)"
 
 
 def outside(epsilon: Fraction, count: int, radius: int) -> Any:
@@ -45,13 +73,14 @@ def _of_the_last_sum(noise: DiscreteLaplace, count: int, risk: float) -> int:
         martingale_radius,
         _of_one_noise,
         _of_the_last_sum,
+        lambda *known: running_sum_radius(*known) if martingale_radius(*known) < 2048 else martingale_radius(*known),
         lambda *known: running_sum_radius(*known) + 1,
         lambda *known: running_sum_radius(*known) - 1,
     ],
 )
 def check_running_sums(subject: Callable[[DiscreteLaplace, int, float], int] = running_sum_radius) -> str:
-    """The radius is the least whole number that a running sum exceeds with at most the risk: with thirty digits. Where
-    Doob's inequality says more than 2048 it is Doob's, which is no smaller."""
+    """The radius is the least whole number that a running sum exceeds with at most the risk, less a billionth: with
+    thirty digits. Where Doob's inequality says more than 2048 it is Doob's, which is no smaller."""
     cases = 0
     with mpmath.workdps(30):
         for epsilon, count, risk in itertools.product((F(1, 2), F(1), F(3)), (1, 2, 9), (0.3, 0.05)):
@@ -60,9 +89,16 @@ def check_running_sums(subject: Callable[[DiscreteLaplace, int, float], int] = r
             assert radius == 0 or outside(epsilon, count, radius - 1) > risk, "a smaller one does"
             assert outside(epsilon, count, martingale_radius(DiscreteLaplace(epsilon), count, risk)) <= risk, "Doob's"
             cases += 1
-    for count, beyond in ((3, False), (9, True)):
-        doob, found = (radius_of(DiscreteLaplace(F(1, 200)), count, 0.05) for radius_of in (martingale_radius, subject))
-        assert (doob > 2048) == beyond == (found == doob), (count, found, doob)
+        for epsilon, count, least in ((F(1), 2, 5), (F(3), 3, 2)):
+            chance = float(outside(epsilon, count, least))
+            near = [subject(DiscreteLaplace(epsilon), count, chance + by) for by in (0.9e-9, 1.1e-9)]
+            assert near == [least + 1, least], "the billionth"
+        noise = DiscreteLaplace(F(1))
+        assert subject(noise, 3, 0.9e-9) == martingale_radius(noise, 3, 0.9e-9), "a billionth is more than the risk"
+    doob = [martingale_radius(DiscreteLaplace(F(1, 200)), 9, risk) for risk in RISKS]
+    assert doob == [MOST_SUMS, MOST_SUMS + 1] == [2048, 2049], doob
+    found = [subject(DiscreteLaplace(F(1, 200)), 9, risk) for risk in RISKS]
+    assert found[0] < 2048 and found[1] == 2049, found
     return f"radii of running sums are the least ones, or Doob's beyond 2048: {cases} laws"
 
 

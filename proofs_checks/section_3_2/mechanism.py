@@ -16,7 +16,7 @@ from flint import arb
 import pq
 from pq.bounds import tree_zcdp
 from proofs_checks.engine.registry import check
-from proofs_checks.tools.exact import Algorithm, ball
+from proofs_checks.tools.exact import Algorithm, ball, log_ball
 from proofs_checks.tools.neighbours import hurtful_priors, neighbours, records
 from proofs_checks.tools.solver import absolute, maximum, prove
 
@@ -130,21 +130,49 @@ def check_sensitivity_sharp(subject: Callable[[z3.ArithRef], z3.ArithRef] | None
     )
 
 
-@check("ours:bounded-range", rejects=[Fraction(1), Fraction(3)])
+@check("ours:bounded-range", rejects=[Fraction(1), Fraction(3), Fraction(198, 100), Fraction(202, 100)])
 def check_bounded_range(subject: Fraction = Fraction(2)) -> str:
-    """Losses of one mechanism lie in an interval of length epsilon under add-remove: ratios of ratios, exactly."""
-    z, widest = Fraction(1, 5), Fraction(1)
-    for priors, (less, more) in itertools.product(hurtful_priors(), neighbours()):
-        algorithm = Algorithm((HALF,), (priors[1],), (z,))
-        first, second = algorithm.law(less), algorithm.law(more)
-        ratios = [p / second[o] for o, p in first.items()]
-        assert max(ratios) / min(ratios) <= (1 / z) ** int(subject)
-        widest = max(widest, max(ratios) / min(ratios))
-    assert widest == z ** -int(subject)
+    """Losses of one mechanism lie in an interval of length epsilon under add-remove: ratios of ratios, exactly, for
+    four quantiles and a small, a middling and a large epsilon, each of which attains it."""
+    for q, root in itertools.product((F(1, 4), HALF, F(3, 4), F(9, 10)), (F(7, 8), F(63, 64), F(1023, 1024))):
+        z, widest = root**50, Fraction(1)
+        for priors, (less, more) in itertools.product(hurtful_priors(), itertools.islice(neighbours(), 0, None, 4)):
+            algorithm = Algorithm((q,), (priors[1],), (z,))
+            first, second = algorithm.law(less), algorithm.law(more)
+            ratios = [p / second[o] for o, p in first.items()]
+            widest = max(widest, max(ratios) / min(ratios))
+        assert widest == root ** -int(50 * subject), (q, root)
     return (
         "one mechanism is epsilon-bounded-range under add-remove, and the range epsilon is attained: no factor "
         "2 to gain (exact)"
     )
+
+
+@check(
+    "ours:bounded-range",
+    code=tree_zcdp,
+    rejects=[
+        lambda budgets: tree_zcdp(budgets[:1]),
+        lambda budgets: tree_zcdp([max(budgets)]),
+        lambda budgets: 0.6 * tree_zcdp(budgets),
+    ],
+)
+def check_path_adds(subject: Callable[[list[float]], float] = tree_zcdp) -> str:
+    """A record more or less in a tree: the divergence of order 2 of all outputs together, exactly, is at most 2 rho of
+    one path, and more than 2 rho of one mechanism of it."""
+    quarters, worst = (F(1, 4), HALF, F(3, 4)), 0.0
+    for arity, exponents in ((2, (2, 3, 2)), (3, (1, 1, 1))):
+        z = tuple(F(1, 5) ** e for e in exponents)
+        algorithm = Algorithm(quarters, list(hurtful_priors())[2], z, arity=arity)
+        path = [-2 * math.log(z[i]) for i in ((1, 0) if arity == 2 else (0, 1, 2))]  # the last is a child of the first
+        for less, more in itertools.islice(neighbours(), 8, None, 6):
+            laws = algorithm.law(less), algorithm.law(more)
+            for one, two in (laws, laws[::-1]):
+                order_two = float(log_ball(sum((p * p / two[o] for o, p in one.items()), F(0))))
+                assert order_two <= 2 * subject(path), (arity, exponents)
+                worst = max(worst, order_two / (2 * subject(path)))
+    assert worst > 0.61, worst
+    return f"a path adds up: exact divergences of order 2 of trees of three quantiles reach {worst:.2f} of 2 rho"
 
 
 def renyi(alpha: Fraction, epsilon: Fraction, low: Fraction) -> arb:

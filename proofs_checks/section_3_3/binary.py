@@ -14,7 +14,21 @@ from pq import bounds
 from pq.bounds import binary_rounding, fibonacci
 from proofs_checks.engine.registry import check
 from proofs_checks.tools.chains import Chain, corrected_binary, make_chain
-from proofs_checks.tools.exact import Algorithm, Grid, Node, Prior, ball, build, log_ball, probability
+from proofs_checks.tools.exact import (
+    INFINITY,
+    Algorithm,
+    Grid,
+    Node,
+    Prior,
+    Restricted,
+    adapt,
+    ball,
+    build,
+    gap,
+    log_ball,
+    mechanism,
+    probability,
+)
 
 F = Fraction
 HALF = Fraction(1, 2)
@@ -24,6 +38,19 @@ QUARTERS = (Fraction(1, 4), Fraction(1, 2), Fraction(3, 4))
 def golden(levels: int) -> arb:
     """phi**k, the printed constant."""
     return ((1 + arb(5).sqrt()) / 2) ** levels
+
+
+def uniform_three_eighths(z: Fraction) -> Fraction:
+    """Probability that 3/8 errs by a rank or more, records 1, 2, 3 and priors that are uniform on (0, 4), restricted
+    conditionally: two places in each unit, side by side for 1/4, 3/8 and 1/2."""
+    quarter, third, half = ({F(2 * j + 1, 4) + F(i, 100): F(1, 8) for j in range(8)} for i in (-2, -1, 0))
+    data, wrong = Grid(3), F(0)
+    for middle, p in mechanism(Restricted(data, -INFINITY, INFINITY), HALF, half, z).items():
+        left = adapt(quarter, -INFINITY, middle, "conditional")
+        for low, share in mechanism(Restricted(data, -INFINITY, middle), HALF, left, z).items():
+            law = mechanism(Restricted(data, low, middle), HALF, adapt(third, low, middle, "conditional"), z)
+            wrong += p * share * sum(q for o, q in law.items() if gap(data, F(3, 8), o) >= 1)
+    return wrong
 
 
 @check("text:aq-bound", "thm:binary", rejects=[binary_rounding, lambda levels: 1])
@@ -40,6 +67,7 @@ def check_binary_floors(subject: Callable[[int], int] = lambda levels: 0) -> str
         law = replace(one, z=(share,) * 7).law(data)
         never = 1 - probability(law, lambda outputs: max(algorithm.gaps(data, outputs)) >= 1)
         assert never < 4 * share, "the probability of a gap of 1 does not tend to 1 with growing epsilon"
+    assert all(1 - uniform_three_eighths(share) < 4 * share for share in (F(1, 10**3), z)), "uniform priors as well"
     claimed = golden(3) * log_ball(algorithm.inverse_psi_sum(data) / beta) / -log_ball(z) + subject(3)
     failure = probability(algorithm.law(data), lambda outputs: ball(max(algorithm.gaps(data, outputs))) > claimed)
     assert failure > beta, f"the bound survives: {float(failure)}"
@@ -173,7 +201,9 @@ def check_binary_step(subject: Callable[[int], tuple[int, int]] = lambda depth: 
             (i,) = node.indices
             assert 2 * (i + 1) == low[0] + high[0]
             nearer, farther = max(low[1], high[1]), min(low[1], high[1])
-            if node.depth > 1:
+            if node.depth == 1:
+                assert (low, high[1]) == ((0, 0), 0), "the root's edges are the ends"
+            else:
                 parent, above = subject(node.depth)
                 assert nearer == parent, node
                 assert farther <= above, node

@@ -14,7 +14,7 @@ from pq.bounds import binary_depth, cor_multi_cauchy, lem_empirical_quantiles
 from proofs_checks.engine.registry import check
 from proofs_checks.tools.broken import scaled
 from proofs_checks.tools.chains import cauchy_mass
-from proofs_checks.tools.exact import ball
+from proofs_checks.tools.exact import Position, ball
 
 HALF = Fraction(1, 2)
 
@@ -48,6 +48,13 @@ def check_multi_cauchy_printed(subject: Callable[..., float] = paper_multi_cauch
     )
 
 
+def _cauchy(low: Position, high: Position) -> arb:
+    """Standard Cauchy mass of an interval, from -infinity too."""
+    if low == -math.inf:
+        return arb(1) if high == math.inf else cauchy_mass(-Fraction(high), math.inf)
+    return cauchy_mass(Fraction(low), high)
+
+
 @check("cor:multi-cauchy", rejects=[lambda z: arb(1), lambda z: 2 * z])
 def check_multi_cauchy_cells(subject: Callable[[arb], arb] = lambda z: z) -> str:
     """Psi^ of a node is at least exp(-epsilon_i / 2) times the claimed mass, leftmost cells and lone records too."""
@@ -59,12 +66,12 @@ def check_multi_cauchy_cells(subject: Callable[[arb], arb] = lambda z: z) -> str
         least = min(b - a for a, b in itertools.pairwise(x))
         radius = max(abs(v) for v in x) + Fraction(1, 100)
         claimed = 2 * 2 * ball(least) / arb.pi() / (4 + 4 * ball(radius) ** 2)
-        first = draw.randrange(n)
-        low = x[first] - Fraction(1, draw.choice((5, 10**6)))  # an edge as close to its right neighbour as may be
-        inside, z = x[first:], ball(Fraction(1, draw.choice((2, 100))))
-        ends = [low, *inside, math.inf]
-        total = cauchy_mass(low, math.inf)
-        masses = [cauchy_mass(a, b) / total for a, b in itertools.pairwise(ends)]
+        first, last = sorted((draw.randrange(n), draw.randrange(n)))
+        tiny = Fraction(1, draw.choice((5, 10**6)))  # edges as close to a record as may be, or none
+        low, high = draw.choice((-math.inf, x[first] - tiny)), draw.choice((math.inf, x[last] + tiny))
+        inside = [v for v in x if low < v < high]
+        z, total = ball(Fraction(1, draw.choice((2, 100)))), _cauchy(low, high)
+        masses = [_cauchy(a, b) / total for a, b in itertools.pairwise([low, *inside, high])]
         for target in range(len(inside)):
             psi = sum((mass * z ** abs(k - target) for k, mass in enumerate(masses)), arb(0))
             assert psi > subject(z) * claimed, (x, low, target)

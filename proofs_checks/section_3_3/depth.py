@@ -94,6 +94,7 @@ def check_largest_child(
 @check(
     "text:mechanisms-per-record",
     "lem:empirical-quantiles",
+    "cor:multi-cauchy",
     code=binary_depth,
     rejects=[lambda m: m.bit_length(), lambda m: m.bit_length() + 1],
 )

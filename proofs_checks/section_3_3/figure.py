@@ -18,7 +18,8 @@ F = Fraction
 
 
 def without_ties(adaptation: str, n: int = 4) -> Fraction:
-    """Mean largest gap of three quantiles, K = 3, with a wide flat prior: half outside either end of n records."""
+    """Mean largest gap of three quantiles, K = 3, with a wide flat prior: half outside either end of n records. In a
+    cell the mass is at one place, which rises with the quantile."""
     cells = {k: F(10 if k in (0, n) else 1, n + 19) for k in range(n + 1)}
     priors: tuple[Prior, ...] = tuple({k + F(i, 4): mass for k, mass in cells.items()} for i in (1, 2, 3))
     quarters = (F(1, 4), F(1, 2), F(3, 4))
@@ -91,6 +92,7 @@ def check_stored_figure(subject: tuple[str, str] = ("original", "kary_edge")) ->
     of edges on both data sets, a little ahead on ages and not to be told from them on the Gaussian."""
     with (RESULTS / "static" / "mplots.csv").open(encoding="utf-8") as file:
         rows = [row for row in csv.DictReader(file) if row["variant"] == "paper" and row["epsilon"] == "0.1"]
+    assert {row["trials"] for row in rows} == {"40"}, "as the row says"
     scores = {}
     for data in ("gaussian", "adult_age"):
         gaps, errors = (

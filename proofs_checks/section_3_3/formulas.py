@@ -163,14 +163,22 @@ def check_empirical_formula(subject: Callable[..., float] = lem_empirical_quanti
     "text:uniform-wrong-interval",
     "text:tails",
     code=(cor_cauchy, uniform),
-    rejects=[scaled(cor_cauchy, 0.99), scaled(cor_cauchy, 1.01), lambda r, *a: cor_cauchy(2 * r, *a)],
+    rejects=[
+        scaled(cor_cauchy, 0.99),
+        scaled(cor_cauchy, 1.01),
+        lambda r, *a, **known: cor_cauchy(2 * r, *a, **known),
+        lambda *a, **known: cor_cauchy(*a),  # as printed at n = 2 and rank 0 too
+    ],
 )
 def check_interval_formula(subject: Callable[..., float] = cor_cauchy) -> str:
-    """At R = (b - a)/2 the Cauchy bound exceeds the uniform one by (2/eps) log pi; far out it grows like (4/eps) log R
-    where the uniform prior knows nothing."""
+    """At R = (b - a)/2 the Cauchy bound exceeds the uniform one by (2/eps) log pi, and as corrected by (2/eps) log 2 pi
+    for two records at rank 0; far out it grows like (4/eps) log R where the uniform prior knows nothing."""
     for width, epsilon, beta in ((2.0, 1.0, 0.1), (100.0, 0.3, 0.01)):
         apart = subject(width / 2, width, 0.01, epsilon, beta) - uniform(width, 0.01, epsilon, beta)
         assert math.isclose(apart, 2 / epsilon * math.log(math.pi), rel_tol=1e-9)
+        for n, rank, factor in ((3, 0, 1), (2, 1, 1), (2, 0, 2)):
+            apart = subject(width / 2, width, 0.01, epsilon, beta, n=n, rank=rank) - uniform(width, 0.01, epsilon, beta)
+            assert math.isclose(apart, 2 / epsilon * math.log(factor * math.pi), rel_tol=1e-9), (n, rank)
         far = subject(1e9, width, 0.01, epsilon, beta) - subject(1e6, width, 0.01, epsilon, beta)
         assert math.isclose(far, 4 / epsilon * math.log(1e3), rel_tol=1e-6)
     return "pq's cor:cauchy is the uniform bound plus (2/eps) log pi at R = (b - a)/2, and logarithmic in R"

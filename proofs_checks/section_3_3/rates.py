@@ -131,6 +131,7 @@ def check_least_of_nine(subject: str = "5.35684") -> str:
     stays below (pieces in log m, in balls)."""
     at_three = rate(arb(3)) / arb(3).log() ** 3
     assert at_three < arb(subject) < at_three * arb("1.00001"), at_three
+    assert f"{float(at_three):.5f}" == "5.35683", "as the row says"
     left, right, pieces = arb("3.01").log(), arb(12) * arb(10).log(), 40_000
     for i in range(pieces):
         low, high = (left + (right - left) * j / pieces for j in (i, i + 1))

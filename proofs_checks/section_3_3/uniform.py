@@ -25,7 +25,7 @@ def _nodes() -> Iterator[Node]:
     yield [F(1), F(2)], F(10**6), 1 - F(1, 10**18), F(10**6), F(1, 10**12)
     draw = random.Random(17)
     for _ in range(600):
-        x = sorted(F(v) for v in draw.sample(range(1, 100), draw.randrange(2, 7)))
+        x = sorted(F(v) for v in draw.sample(range(1, 100), draw.randrange(1, 7)))
         tiny, z = F(1, draw.choice((3, 10**6))), F(1, draw.choice((2, 10**4)))
         low = draw.choice([F(0), *(v - tiny for v in x)])
         yield x, F(100), low, draw.choice([F(100), *(v + tiny for v in x if v > low)]), z

@@ -55,7 +55,11 @@ def most_nodes(steps: int) -> int:
 )
 def check_prefix_noise(subject: tuple[Callable[[int], int], Callable[[int], int]] = (int.bit_count, most_nodes)) -> str:
     """A prefix sum adds popcount(t) nodes, in dyadic blocks and in the package's tree, where each node's noise is a one
-    here; the iterates of T steps see at most floor(log2 T) of them, and 2^k - 1 < T has as many for the largest k."""
+    here; the iterates of T steps see at most floor(log2 T) of them, and 2^k - 1 < T has as many for the largest k.
+
+    For every T: if t < T < 2^(k + 1), then t <= 2^(k + 1) - 2 has a zero among its k + 1 binary digits. And a t <= 2^j
+    has j + 1 digits only if it is 2^j, with one one: from t = 2 on there are at most ceil(log2 t) ones.
+    """
     nodes, most = subject
     tree = TreeAggregator(300, 1.0, (), _Ones())
     for t in range(1, 301):
@@ -65,6 +69,10 @@ def check_prefix_noise(subject: tuple[Callable[[int], int], Callable[[int], int]
         seen = max(seen, (steps - 1).bit_count())
         assert seen <= most(steps), steps
         assert most(steps) <= seen, (steps, "not the least bound")
+    for k in range(1, 200):  # beyond: the ends of each range of T with as many digits
+        assert (2 ** (k + 1) - 2).bit_count() == (2**k - 1).bit_count() == k and most(2**k) == most(
+            2 ** (k + 1) - 1
+        ) == k
     assert (len(prefix_nodes(1)), len(prefix_nodes(8))) == (1, 1) and math.ceil(math.log2(8)) == 3, "as the row says"
     wrong = [t for t in range(1, 64) if t.bit_count() != math.ceil(math.log2(t))]
     above = [t for t in range(1, 5000) if t.bit_count() > math.ceil(math.log2(t))]

@@ -11,6 +11,7 @@ from typing import Any
 
 import mpmath
 import numpy as np
+import sympy
 import z3
 from flint import arb
 
@@ -41,6 +42,13 @@ def check_lipschitz(subject: Callable[[int, float], float] = bounds.lem_lipschit
     """The l1 norm of the gradient is at most d/gamma, in fractions, and d/gamma is attained."""
     s, w, floor = z3.Reals("s w floor")
     follows(s >= 0, w >= floor, goal=s * floor <= s * w)  # summed over a row: (gamma/d) sum_j s_j <= <s, W>
+    w = sympy.symbols("w:4", positive=True)
+    scores: list[list[F]] = [[F(1), F(2)], [F(3), F(5)]]
+    loss = sympy.log(1 / (w[0] + 2 * w[1]) + 1 / (3 * w[2] + 5 * w[3]))
+    at = dict(zip(w, (F(1, 3), F(2, 3), F(1, 4), F(3, 4)), strict=True))
+    slopes = [-sympy.diff(loss, v).subs({v: sympy.Rational(str(x)) for v, x in at.items()}) for v in w]
+    rows = [[at[v] for v in w[:2]], [at[v] for v in w[2:]]]
+    assert slopes == [sympy.Rational(str(x)) for x in slope_of(scores, rows)], "the gradient of the loss"
     rng = np.random.default_rng(23)
     for _ in range(300):
         m, d = int(rng.integers(1, 4)), int(rng.integers(2, 6))

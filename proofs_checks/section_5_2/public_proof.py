@@ -66,24 +66,29 @@ def two_blocks_apart(n: int, share: Fraction, psi: Fraction) -> Fraction:
 @check(
     "thm:pubpri/separation",
     rejects=[
-        lambda n, psi: n * (n - 1) * psi / 2,
-        lambda n, psi: n * psi,
-        lambda n, psi: n * (n - 1) * psi / 4,
-        *(lambda n, psi, by=by: F(by, 100) * n * n * psi for by in (99, 101)),
+        lambda n, kappa, psi: n * (n - 1) * kappa * psi / 2,
+        lambda n, kappa, psi: n * kappa * psi,
+        lambda n, kappa, psi: n * n * psi,
+        lambda n, kappa, psi: n * n * kappa**2 * psi,
+        *(lambda n, kappa, psi, by=by: F(by, 100) * n * n * kappa * psi for by in (99, 101)),
     ],
 )
-def check_separation(subject: Callable[[int, Fraction], Fraction] = lambda n, psi: n * n * psi) -> str:
-    """Pr(least separation < psi) <= kappa n^2 psi: exact for the uniform law, 1 - (1 - (n-1) psi)^n, and for two blocks
-    of densities kappa and kappa/2."""
-    for n in range(2, 30):
-        for psi in (F(1, 10**6), F(1, 1000), F(1, 2 * n)):
-            exact = 1 - (1 - (n - 1) * psi) ** n
-            assert exact <= subject(n, psi), (n, psi)
-    for n, share, psi in itertools.product((2, 3, 10, 29), (F(1, 10), HALF, F(1)), (F(1, 10**4), F(1, 20), F(1, 2))):
-        assert 1 - two_blocks_apart(n, share, psi) <= subject(n, psi), (n, share, psi)
+def check_separation(
+    subject: Callable[[int, Fraction, Fraction], Fraction] = lambda n, kappa, psi: n * n * kappa * psi,
+) -> str:
+    """Pr(least separation < psi) <= kappa n^2 psi: exact for the uniform law, 1 - (1 - (n-1) kappa psi)^n, and for two
+    blocks of densities kappa and kappa/2. The union bound, 2 kappa psi for each of n(n-1)/2 pairs, is between them."""
+    for kappa, n in itertools.product((F(1), F(7, 2), F(1, 1000)), range(2, 30)):
+        for part in (F(1, 10**6), F(1, 1000), F(1, 2 * n)):  # of a length of 1/kappa
+            exact, psi = 1 - (1 - (n - 1) * part) ** n, part / kappa
+            assert exact <= n * (n - 1) * kappa * psi < subject(n, kappa, psi), (n, kappa, psi)
+    shares, parts = (F(1, 10), HALF, F(1)), (F(1, 10**4), F(1, 20), F(1, 2))
+    for kappa, n, share, part in itertools.product((F(1), F(7, 2)), (2, 3, 10, 29), shares, parts):
+        exact, psi = 1 - two_blocks_apart(n, share, part), part / kappa
+        assert exact <= n * (n - 1) * kappa * psi < subject(n, kappa, psi), (n, kappa, share, psi)
     assert two_blocks_apart(5, F(1), F(1, 20)) == (1 - 4 * F(1, 20)) ** 5
-    many = 1 - (1 - 999 * F(1, 10**12)) ** 1000
-    assert many <= subject(1000, F(1, 10**12)) <= F(1002, 1000) * many, "no less for many records"
+    many, kappa = 1 - (1 - 999 * F(1, 10**12)) ** 1000, F(7, 2)
+    assert many <= subject(1000, kappa, F(1, 10**12) / kappa) <= F(1002, 1000) * many, "no less for many records"
     # The middle of the printed chain counts ordered pairs: 2 n (n-1) kappa psi, more than n^2 kappa psi from n = 3 on.
     assert all((2 * n * (n - 1) > n**2) == (n >= 3) for n in range(2, 1000))
     return (

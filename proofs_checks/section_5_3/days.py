@@ -201,22 +201,23 @@ def _fits(days: int, share: Fraction) -> bool:
 def check_small_shares(subject: Callable[[int], int | Fraction] = lambda days: 1) -> str:
     """A record in T data sets loses more than epsilon if each has 1% more than epsilon/T, let alone all of it.
 
-    In units of epsilon/T, s = exp(-epsilon/(2T)); the law of one release moves by almost s^-2 with a skewed prior.
+    In units of epsilon/T, s = exp(-epsilon/(2T)); the law of one release moves by almost s^-2 with a skewed prior. For
+    an epsilon that is small, middling and large.
     """
-    root, tiny = F(199, 200), F(1, 10**9)  # s is its hundredth power, so that hundredths of a share are exact
-    s = root**100
-    for days in (2, 3, 7):
-        left = F(subject(days))  # what is left for each, and no more
-        for share, private in ((left, True), (F(101, 100) * left, False), (F(2), False), (F(days), False)):
-            z = root ** int(100 * share)
-            laws: list[Law] = []
-            for data in (Grid(1), Grid(2)):
-                prior: Mapping[Fraction, Fraction] = {HALF: 1 - tiny, F(3, 2): tiny}
-                raw = mechanism(Restricted(data, -math.inf, math.inf), HALF, prior, z)
-                laws.append({(o,): p for o, p in raw.items()})
-            loss = max(max_loss(laws[0], laws[1]), max_loss(laws[1], laws[0])) ** days
-            assert (loss <= s ** (-2 * days)) == private, (days, share)
-            assert _fits(days, share / days) == private, "the ledger's own verdict"
+    for root, tiny in ((1 - F(1, 2**20), F(1, 2**20)), (F(199, 200), F(1, 10**9)), (F(1, 2), F(1, 2**1000))):
+        s = root**100  # hundredths of a share are exact
+        for days in (2, 3, 7):
+            left = F(subject(days))  # what is left for each, and no more
+            for share, private in ((left, True), (F(101, 100) * left, False), (F(2), False), (F(days), False)):
+                z = root ** int(100 * share)
+                laws: list[Law] = []
+                for data in (Grid(1), Grid(2)):
+                    prior: Mapping[Fraction, Fraction] = {HALF: 1 - tiny, F(3, 2): tiny}
+                    raw = mechanism(Restricted(data, -math.inf, math.inf), HALF, prior, z)
+                    laws.append({(o,): p for o, p in raw.items()})
+                loss = max(max_loss(laws[0], laws[1]), max_loss(laws[1], laws[0])) ** days
+                assert (loss <= s ** (-2 * days)) == private, (days, share)
+                assert _fits(days, share / days) == private, "the ledger's own verdict"
     return "T releases at epsilon/T compose to epsilon, at 1% more they do not: small budgets are left (exact)"
 
 

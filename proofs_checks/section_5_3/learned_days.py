@@ -12,6 +12,7 @@ from typing import Any
 
 import mpmath
 import numpy as np
+import z3
 
 import pq
 from pq.core.priors import PiecewiseConstant
@@ -21,6 +22,7 @@ from pq.private.mechanisms.cells import Cells
 from pq.private.mechanisms.cells.law import log_cells_parts
 from pq.sequential import PubDistribution
 from proofs_checks.engine.registry import check
+from proofs_checks.tools.solver import absolute, prove
 
 F = Fraction
 FEATURES = ((0.5,), (-1.0,), (2.0,))
@@ -156,6 +158,30 @@ def check_learned_days(subject: type[PubDistribution] = PubDistribution) -> str:
             cases += 1
         assert reached == {1: 1, 2: 2, 3: 3}, reached
     return f"a record pays epsilon for each day that it is in, and nothing for what is learnt: {cases} exact losses"
+
+
+@check(
+    "ours:tracked-privacy",
+    rejects=[(F(1), F(1)), (F(1), F(1, 4)), (F(1, 2), F(1, 2)), (F(101, 100), F(1, 2)), (F(1), F(99, 200))],
+)
+def check_counts_move(subject: tuple[Fraction, Fraction] = (F(1), F(1, 2))) -> str:
+    """A day's loss given its edges, for all integers: one count moves by one, or of a replaced record two do or none;
+    at the rates of add-remove and of replace, in units of epsilon, it is at most one and attains it, and k days add."""
+    k, j, n, i = z3.Ints("k j n i")  # released counts, and the true ones
+    one, two = (z3.RealVal(str(rate)) for rate in subject)
+    more = one * z3.ToReal(absolute(k - n - 1) - absolute(k - n))
+    moved = two * z3.ToReal(absolute(k - n - 1) + absolute(j - i + 1) - absolute(k - n) - absolute(j - i))
+    for loss, counts in ((more, (0, 0, 0, 0)), (moved, (0, 1, 0, 1))):
+        prove(absolute(loss) <= 1, "a day")
+        at = z3.substitute(loss, *((v, z3.IntVal(count)) for v, count in zip((k, j, n, i), counts, strict=True)))
+        assert z3.is_true(z3.simplify(at == 1)), "less than epsilon is spent"
+    first, second = z3.Reals("first second")
+    days = z3.Int("days")
+    joint = z3.And(absolute(first) <= z3.ToReal(days), absolute(second) <= 1)
+    prove(z3.Implies(joint, absolute(first + second) <= z3.ToReal(days) + 1), "one day more")
+    return (
+        "a day's counts lose epsilon at most, whatever came out, under both adjacencies; days add up (z3, all integers)"
+    )
 
 
 # --- a wrong belief ---------------------------------------------------------------------------------------------------
