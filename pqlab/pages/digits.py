@@ -80,7 +80,12 @@ def _lines(cell: Any) -> list[str]:
 @click.option("--folder", type=click.Path(path_type=Path), default=Path("notebooks"), show_default=True)
 @click.option("--seed", "seeds", multiple=True, type=click.IntRange(min=1), help="shake by this seed; may be repeated")
 @click.option("--lesser", is_flag=True, help="run under lesser instruction sets")
-def main(names: tuple[str, ...], folder: Path, seeds: tuple[int, ...], lesser: bool) -> None:
+@click.option(
+    "--caches",
+    type=click.Path(path_type=Path),
+    help="folder that keeps shaken machine code (default: none)",
+)
+def main(names: tuple[str, ...], folder: Path, seeds: tuple[int, ...], lesser: bool, caches: Path | None) -> None:
     """Run pages again under other last bits; fail where they print other texts than are stored."""
     if not (seeds or lesser):
         raise click.UsageError("say --seed or --lesser")
@@ -91,8 +96,9 @@ def main(names: tuple[str, ...], folder: Path, seeds: tuple[int, ...], lesser: b
     runs: dict[str, dict[str, Any]] = {f"shaken by {seed}": {"seed": seed} for seed in seeds}
     if lesser:
         runs["lesser instruction sets"] = {"lesser": True}
-    with tempfile.TemporaryDirectory() as caches:
-        failed = sum(_compare(source, Path(caches), how, **run) for how, run in runs.items() for source in chosen)
+    with tempfile.TemporaryDirectory() as own:
+        kept = Path(own) if caches is None else caches
+        failed = sum(_compare(source, kept, how, **run) for how, run in runs.items() for source in chosen)
     if failed:
         raise click.ClickException(f"{failed} of {len(runs) * len(chosen)} runs print other texts")
 

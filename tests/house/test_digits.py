@@ -71,6 +71,10 @@ for prior in experiment.fitted("adult_hours", "ogd", 100, 9, 0):
 """
 
 
+# Runs of whole pages follow each other on one worker, so that shaken machine code is compiled once.
+WHOLE = pytest.mark.xdist_group("pages shaken")
+
+
 @pytest.fixture(scope="session")
 def caches(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("shaken")
@@ -193,8 +197,9 @@ def as_it_was(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_page_06_as_it_was_is_caught(as_it_was: Path) -> None:
-    answer = CliRunner().invoke(digits.main, ["--folder", str(as_it_was), "--seed", "1"])
+@WHOLE
+def test_page_06_as_it_was_is_caught(as_it_was: Path, caches: Path) -> None:
+    answer = CliRunner().invoke(digits.main, ["--folder", str(as_it_was), "--seed", "1", "--caches", str(caches)])
     assert answer.exit_code == 1
     assert "01_as_it_was, shaken by 1: other texts\ncode cell 3 prints other texts:\n  - " in answer.output
     assert "02_as_it_is, shaken by 1: the same" in answer.output
@@ -211,6 +216,7 @@ def test_there_are_pages_to_run() -> None:
     assert len(RISKY) == 1 and len(TWO) == 2 and len(ALL) >= 12
 
 
+@WHOLE
 @pytest.mark.parametrize("seed", [1, 2, 3] if LONG else [1])
 @pytest.mark.parametrize("source", ALL if LONG else RISKY, ids=lambda source: source.stem)
 def test_a_page_prints_the_same_when_last_bits_move(source: Path, seed: int, caches: Path) -> None:
@@ -218,6 +224,7 @@ def test_a_page_prints_the_same_when_last_bits_move(source: Path, seed: int, cac
     assert digits.text_differences(stored, digits.again(source, caches, seed=seed)) == []
 
 
+@WHOLE
 @pytest.mark.parametrize("source", ALL if LONG else TWO, ids=lambda source: source.stem)
 def test_a_page_prints_the_same_under_lesser_instruction_sets(source: Path, caches: Path) -> None:
     stored = load(source.with_suffix(".ipynb"))
