@@ -176,7 +176,7 @@ def test_auto_has_the_law_of_what_it_chooses(facts: dict[str, Any]) -> None:
     name = chosen(Request.of(quantiles, **options))
     assert name == "joint"
     neighbours = [x[1:], x[:30] + x[31:]] if options.get("adjacency") != "replace" else [[9.0, *x[1:]], [*x[:-1], -9.0]]
-    for seed in range(4):
+    for seed in range(1 if "epsilon" in facts else 4):  # few outputs or many: slow
         drawn = pq.release(x, quantiles, rng=seed, **options)
         outcome = {"values": drawn.values, "total": drawn.total} | dict(drawn.outcome)
         density = pq.log_density(x, outcome, quantiles, **options)

@@ -134,7 +134,7 @@ def test_a_draw_has_its_law() -> None:
     maker, x = Mixed(asked(1, epsilon=Fraction(3, 2))), np.sort(np.random.default_rng(1).normal(size=12))
     outcome = maker.draw(Points(x), Source(3))
     places = tuple(dict(outcome.drawn)["places"])
-    plan, draws = maker.joint_after(places), 4000
+    plan, draws = maker.joint_after(places), 1500
     from pq.private.mechanisms.joint.density import joint_log_density
     from pq.private.mechanisms.joint.law import draw_joint
 
