@@ -105,7 +105,7 @@ class Release:
         [20.0, 70.0]
         """
         asked = np.array([float(fraction) for fraction in quantile_fractions(q)])
-        return np.asarray(kind_named(self.kind).from_numbers(self._maker.quantile(self.outcome, asked)))
+        return np.asarray(kind_named(self.kind).from_numbers(self._maker.quantile(self.outcome, asked) + 0.0))
 
     def interval(
         self, level: float = 0.95, size_guess: float | None = None, *, of: QuantilesOf = "column"

@@ -249,7 +249,8 @@ class Session:
         like: Session | None = None,
     ) -> Session:
         """Go on from a saved state, once: the file is renamed before it is read, for two continuations of one state
-        would both spend, and afterwards lies at `<path>.used`. Only open files that you made: they are pickles.
+        would both spend, and afterwards lies at `<path>.used`. A copy of the file, or a hard link to it, is a state of
+        its own, which could be resumed besides: keep none. Only open files that you made: they are pickles.
 
         ledger: the one charged so far, needed if there was one. rng: None for the operating system; a seed gives
         another stream than at any other data set. like: a session whose arguments must be those of the state.
