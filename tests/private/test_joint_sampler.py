@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import tracemalloc
 from collections import Counter
 from collections.abc import Callable
 from fractions import Fraction
@@ -13,6 +14,7 @@ import numpy as np
 import pytest
 import scipy.stats
 
+import pq
 from pq.core.priors import Cauchy, HalfCauchy, Laplace, Mixture, Normal, PiecewiseConstant, Prior, Uniform, from_scipy
 from pq.core.scores import log_sum
 from pq.private.mechanisms.joint import chain_machine
@@ -25,8 +27,9 @@ from pq.private.mechanisms.joint.chain import Records
 from pq.private.mechanisms.joint.law import HEAD, Part, draw_joint, is_kept, propose, weigh, weigh_within
 from pq.private.mechanisms.joint.machine import draw_joint_fast
 from pq.private.mechanisms.joint.plan import JointPlan
-from pq.private.mechanisms.joint.shells import shells_beyond
+from pq.private.mechanisms.joint.shells import log_totals, shells_beyond
 from pq.private.mechanisms.joint.totals import NONE_SKIPPED, search_totals
+from pq.private.mechanisms.joint.windows import totals_within
 
 LEAST_P = 1e-7  # a test of a histogram fails by chance with this probability
 QUARTILES = (Fraction(1, 4), Fraction(1, 2), Fraction(3, 4))
@@ -171,7 +174,32 @@ def test_many_equal_records_take_few_weighed_totals() -> None:
     plan = JointPlan.of(QUARTILES, epsilon=1, priors=Uniform(0, 1))
     with np.errstate(all="ignore"):
         part = joint.weigh(plan, Records(np.full(100_000, 0.5), None))
-    assert len(part.numbers) < 200 < 5000 < len(part.totals)
+    assert len(part.numbers) < 200 < 5000 < part.totals.size
+
+
+def test_totals_are_counted_where_they_are_too_many_to_be_listed() -> None:
+    """Near 2^40 records: weights of 2^39 totals and of all beyond, by the sum of a geometric series."""
+    plan, n, reach = JointPlan.of([0.5], epsilon=1, priors=Uniform(0, 1)), 2.0**40, 2.0**39
+    assert plan.total_unit == 4.0 and plan.rate == 0.5
+    near = totals_within(plan, n, reach)
+    assert (near.first, near.size) == (2**37, 2**38 + 1)
+    assert near.at(0) == n - reach and near.at(near.size - 1) == n + reach
+    beyond = 2.0 * math.exp(-0.5 * 4.0) / (1.0 - math.exp(-0.5 * 4.0))
+    assert log_totals(plan, n, reach) == pytest.approx(math.log(2.0**38 + 1.0 + beyond) - 0.5 * reach, rel=1e-15)
+    for count, distance in ((0.0, 3.0), (7.0, 3.0), (7.0, 100.0), (8.0, 0.0), (9.0, 0.5)):
+        listed = [4.0 * i for i in range(100) if abs(4.0 * i - count) <= distance]
+        assert totals_within(plan, count, distance).every().tolist() == listed
+
+
+def test_few_values_of_very_many_records_take_little_memory() -> None:
+    """Hundreds of thousands of totals are near, and a few thousand are looked at."""
+    n = 2 * 10**6
+    tracemalloc.start()
+    column = pq.Counts([0.0, 1.0], [n // 3, n - n // 3])
+    one = pq.release(column, [0.5], epsilon=1, priors=Uniform(-2, 9), grid=1, mechanism="joint", rng=0)
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert one.values.tolist() == [1.0] and most < 2e6
 
 
 @pytest.mark.usefixtures("few_cuts")

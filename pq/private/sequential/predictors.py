@@ -59,8 +59,9 @@ class Predictor(ABC):
     def observe(self, features: npt.ArrayLike, released: npt.ArrayLike) -> None:
         """Take note of the values (m,) released on that day: the only thing that it learns about the day's data."""
 
-    def check(self, request: Request) -> None:  # noqa: B027 - most predictors serve all
+    def check(self, request: Request) -> None:
         """Refuse, before the first day, what it cannot serve: raises `ValueError` naming the argument."""
+        mechanism_for(request)
 
     def maker(self, features: npt.ArrayLike, request: Request, before: Mechanism | None = None) -> Mechanism:
         """The mechanism of the day with these public features (d,), for the public facts of a release. Its priors are
@@ -232,6 +233,7 @@ class LaplacePredictor(Predictor):
 
     def check(self, request: Request) -> None:
         """Refuse a grid too fine for the guesses."""
+        super().check(request)
         check_on_grid((Laplace(a, b) for a, b in zip(self.loc, self.scale, strict=True)), request.step)
         if self.robust is not None:
             check_on_grid([self.robust], request.step)

@@ -63,7 +63,7 @@ from pq.private.mechanisms.joint.chain import ChainCells, Records, backward, cho
 from pq.private.mechanisms.joint.plan import JointPlan
 from pq.private.mechanisms.joint.score import best_score, log_score_sum
 from pq.private.mechanisms.joint.shells import Shells, draw_from_rest, shells_beyond
-from pq.private.mechanisms.joint.totals import NONE_SKIPPED, Ints, Skipped, search_totals
+from pq.private.mechanisms.joint.totals import NONE_SKIPPED, Ints, Skipped, Totals, search_totals
 from pq.private.mechanisms.joint.windows import chain_within, counts_between, nearest_total, totals_within, windows
 
 Before = npt.NDArray[np.int64]
@@ -83,12 +83,12 @@ HEAD = 5  # how many they are; three for each output follow
 class Part:
     """What is weighed of a law, and the rest.
 
-    totals: (t,) of the grid that are near enough. numbers: (s,) of those that are weighed. log_weights: (s,) log
+    totals: all of the grid that are near enough. numbers: (s,) of those that are weighed. log_weights: (s,) log
     weights of their ways inside the windows. cells: all that these ways use. window: reach of the windows, in records
     of score. skipped: near totals that are not weighed. shells: the rest, beyond the reach that makes a total near.
     """
 
-    totals: Array
+    totals: Totals
     numbers: Ints
     log_weights: Array
     cells: ChainCells
@@ -163,17 +163,17 @@ def weigh_within(plan: JointPlan, records: Records, shells: Shells) -> Part:
     """Weigh all ways inside the windows that end where the rest begins; of very many totals all ways of some."""
     n, reach = records.n, float(shells.reaches[0])
     totals = totals_within(plan, n, reach)
-    window = reach if len(totals) <= MANY_TOTALS else math.inf
-    each = np.array([windows(plan, n, total, window) for total in totals[[0, -1]].tolist()])
+    window = reach if totals.size <= MANY_TOTALS else math.inf
+    each = np.array([windows(plan, n, totals.at(number), window) for number in (0, totals.size - 1)])
     cells = gather(plan, records, list(zip(each[:, :, 0].min(axis=0), each[:, :, 1].max(axis=0), strict=True)))
 
     def log_weight(number: int) -> float:
-        return chain_within(plan, cells, n, float(totals[number]), window).log_weight
+        return chain_within(plan, cells, n, totals.at(number), window).log_weight
 
     if window < math.inf:
-        weights = np.array([log_weight(i) for i in range(len(totals))])
-        return Part(totals, np.arange(len(totals)), weights, cells, window, NONE_SKIPPED, shells)
-    found = search_totals(log_weight, len(totals), plan.rate * plan.total_unit, MARGIN)
+        weights = np.array([log_weight(i) for i in range(totals.size)])
+        return Part(totals, np.arange(totals.size), weights, cells, window, NONE_SKIPPED, shells)
+    found = search_totals(log_weight, totals.size, plan.rate * plan.total_unit, MARGIN)
     return Part(totals, found[0], found[1], cells, window, found[2], shells)
 
 
@@ -197,7 +197,7 @@ def _draw_at(
     plan: JointPlan, records: Records, part: Part, number: int, uniforms: Array
 ) -> tuple[float, tuple[Array, float]]:
     """What a total weighs, and outputs drawn given it."""
-    total = float(part.totals[number])
+    total = part.totals.at(number)
     chain = chain_within(plan, part.cells, records.n, total, part.window)
     own = uniforms[HEAD:].reshape(3, plan.size)
     return chain.log_weight, (backward(plan, part.cells, chain, own), total)

@@ -46,7 +46,7 @@ from pq.private.mechanisms.joint import law as joint
 from pq.private.mechanisms.joint.chain import ChainCells, Records, choose
 from pq.private.mechanisms.joint.plan import JointPlan
 from pq.private.mechanisms.joint.shells import log_totals, shells_of_all
-from pq.private.mechanisms.joint.totals import NONE_SKIPPED, Ints
+from pq.private.mechanisms.joint.totals import NO_TOTALS, NONE_SKIPPED, Ints
 
 BOUND_NATS = 80.0  # within which totals are bounded one by one
 BOUND_SLACK = 3.0 * math.exp(-joint.MARGIN)  # of what a sampler weighs, and its bound on the rest
@@ -159,7 +159,7 @@ def log_within(plan: JointPlan, records: Records, ends: Array) -> Array:
     """
     n, far = records.n, BOUND_NATS / plan.rate
     beyond = records.rank(np.searchsorted(records.values, ends, side="left")) * np.array([1.0, -1.0]) + [0.0, n]
-    totals = joint.totals_within(plan, n, far)
+    totals = joint.totals_within(plan, n, far).every()
     excess = np.maximum(beyond[:, :, None] - totals * plan.shares[[0, -1], None], 0.0).sum(axis=1)
     near = -plan.rate * (excess + np.abs(n - totals - excess))
     return np.logaddexp(np.logaddexp.reduce(near, axis=1), log_totals(plan, n, far)) + BOUND_SLACK
@@ -170,7 +170,7 @@ def unweighed(plan: JointPlan, records: Records) -> joint.Part:
     nothing = np.empty(0)
     cells = ChainCells(nothing, nothing, nothing, nothing, np.empty((plan.size, 0)))
     none = np.empty(0, dtype=np.int64)
-    return joint.Part(nothing, none, nothing, cells, -math.inf, NONE_SKIPPED, shells_of_all(plan, records))
+    return joint.Part(NO_TOTALS, none, nothing, cells, -math.inf, NONE_SKIPPED, shells_of_all(plan, records))
 
 
 def log_proposals(mixture: JointMixture, parts: Sequence[joint.Part | Unseen], look: Callable[[int], float]) -> Array:

@@ -99,7 +99,7 @@ def _log_totals_by_kind(plan: JointPlan, n: float, reach: float) -> Array:
     """The same (3,) for totals within the reach, above, and below."""
     totals = totals_within(plan, n, reach)
     unit = plan.total_unit
-    out = np.array([math.log(len(totals)) - plan.rate * reach if len(totals) else -math.inf, -math.inf, -math.inf])
+    out = np.array([math.log(totals.size) - plan.rate * reach if totals.size else -math.inf, -math.inf, -math.inf])
     if plan.total != "records":
         above, below = first_beside(plan, n, reach)
         log_series = -math.log(-math.expm1(-plan.rate * unit))
@@ -150,7 +150,7 @@ def _total(plan: JointPlan, n: float, reach: float, uniform: float) -> float:
     left = (uniform - starts[kind]) / (starts[kind + 1] - starts[kind])
     if kind == 0:
         totals = totals_within(plan, n, reach)
-        return float(totals[min(int(left * len(totals)), len(totals) - 1)])
+        return totals.at(min(int(left * totals.size), totals.size - 1))
     steps = math.floor(math.log1p(-min(left, 1.0 - 2.0**-53)) / (-plan.rate * plan.total_unit))
     above, below = first_beside(plan, n, reach)
     return above + steps * plan.total_unit if kind == 1 else below - steps * plan.total_unit

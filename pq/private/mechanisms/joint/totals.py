@@ -25,6 +25,31 @@ ROUNDING = 1e-6  # nats that a sum kept while going may be off
 
 
 @dataclass(frozen=True)
+class Totals:
+    """The totals of the grid in a stretch: `first`, `first + 1`, ... times the unit, `size` of them.
+
+    They may be more than there is memory for.
+
+    >>> Totals(3, 2, 0.5).at(1), Totals(3, 2, 0.5).every()
+    (2.0, array([1.5, 2. ]))
+    """
+
+    first: int
+    size: int
+    unit: float
+
+    def at(self, number: int) -> float:
+        return float(self.first + number) * self.unit
+
+    def every(self) -> Array:
+        """All of them (size,): where they are few."""
+        return np.arange(self.first, self.first + self.size, dtype=np.float64) * self.unit
+
+
+NO_TOTALS = Totals(0, 0, 1.0)
+
+
+@dataclass(frozen=True)
 class Skipped:
     """Stretches of totals that are not weighed.
 

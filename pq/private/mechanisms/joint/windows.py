@@ -17,6 +17,7 @@ from pq.private.columns.door import Array
 from pq.private.columns.part import PartOfColumn, Unknown
 from pq.private.mechanisms.joint.chain import CellChain, ChainCells, Records, Span, forward
 from pq.private.mechanisms.joint.plan import JointPlan
+from pq.private.mechanisms.joint.totals import Totals
 
 
 def nearest_total(plan: JointPlan, n: float) -> float:
@@ -24,13 +25,13 @@ def nearest_total(plan: JointPlan, n: float) -> float:
     return n if plan.total == "records" else float(np.rint(n / plan.total_unit)) * plan.total_unit
 
 
-def totals_within(plan: JointPlan, n: float, reach: float) -> Array:
+def totals_within(plan: JointPlan, n: float, reach: float) -> Totals:
     """All totals of the public grid within a reach of n."""
     if plan.total == "records":
-        return np.array([n])
+        return Totals(1, 1, n)
     unit = plan.total_unit
-    numbers: Array = np.arange(max(math.ceil((n - reach) / unit), 0.0), math.floor((n + reach) / unit) + 1.0)
-    return numbers * unit
+    first = max(math.ceil((n - reach) / unit), 0)
+    return Totals(first, max(math.floor((n + reach) / unit) + 1 - first, 0), unit)
 
 
 def windows(plan: JointPlan, n: float, total: float, reach: float) -> list[Span]:
