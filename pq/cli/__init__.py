@@ -122,9 +122,33 @@ def fresh_folder(base: Path, name: str) -> Path:
         raise click.ClickException(f"{base} cannot be written: {error.strerror}") from None
 
 
+@contextmanager
+def written(path: Path) -> Iterator[None]:
+    """Within it, a file that cannot be written ends the command with exit code 1."""
+    try:
+        yield
+    except OSError as error:
+        raise click.ClickException(f"{path} cannot be written: {error.strerror}") from None
+
+
 def refuse(message: Any) -> click.UsageError:
     """An error for something that the caller gave wrong: exit code 2."""
     return click.UsageError(str(message))
+
+
+class PicturePath(click.Path):
+    """The path of a picture to write; its suffix says in which format."""
+
+    FORMATS = (".png", ".pdf", ".svg")
+
+    def __init__(self) -> None:
+        super().__init__(dir_okay=False, path_type=Path)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        path = Path(super().convert(value, param, ctx))  # type: ignore[arg-type]
+        if path.suffix.lower() not in self.FORMATS:
+            self.fail(f"{str(path)!r} must end in {', '.join(self.FORMATS)}", param, ctx)
+        return path
 
 
 class Named(click.Choice):

@@ -10,7 +10,7 @@ from typing import Any
 import click
 from tqdm import tqdm
 
-from pq.cli import EXIT_STATUS, Named, output_options, refuse, say, tell
+from pq.cli import EXIT_STATUS, Named, PicturePath, output_options, refuse, say, tell, written
 from pq.cli.release import parse_prior, parse_quantiles, tree_options
 from pq.core.exact import quantile_fractions
 from pq.private.mechanisms.protocol import MECHANISMS
@@ -53,7 +53,7 @@ TREE_PAIRS, LAW_PAIRS = 100_000, 1000
     help=f"Pairs of neighbours to evaluate; {TREE_PAIRS} for the tree, else {LAW_PAIRS} with three outcomes each.",
 )
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of the search.")
-@click.option("--figure", type=click.Path(dir_okay=False, path_type=Path), help="Write a picture: png, pdf or svg.")
+@click.option("--figure", type=PicturePath(), help="Write a picture: png, pdf or svg.")
 @output_options("Print the largest loss over epsilon alone.")
 @click.option(
     "--full",
@@ -102,9 +102,9 @@ def audit(
             report = search(asked, pairs=wanted, progress=bar.update, **settings)
     except (ValueError, TypeError) as error:
         raise refuse(error) from None
+    tell(str(report), report.to_dict(), f"{report.ratio:.7f}", as_json, quiet)
     if figure is not None:
         _save(report, figure)
-    tell(str(report), report.to_dict(), f"{report.ratio:.7f}", as_json, quiet)
     if not report.passed:
         raise SystemExit(1)
 
@@ -114,15 +114,13 @@ def _save(report: AuditReport, path: Path) -> None:
 
     picture = Figure(figsize=(9.0, 3.5), layout="constrained")
     report.draw(*picture.subplots(1, 2))
-    try:
+    with written(path):
         picture.savefig(path)
-    except (OSError, ValueError) as error:
-        raise refuse(f"figure: {error}") from None
 
 
 def _audit_all(path: Path, pairs: int, seed: int, settings: Callable[..., Any], write: Callable[..., Any]) -> None:
     total = sum(1 for _ in settings()) * pairs
-    with tqdm(total=total, unit="pair", unit_scale=True, desc="pq audit", disable=None) as bar:
+    with tqdm(total=total, unit="pair", unit_scale=True, desc="pq audit", disable=None) as bar, written(path):
         rows = write(path, pairs, seed, bar.update)
     worst = max(float(row["ratio"]) for row in rows)
     total = sum(int(row["pairs"]) for row in rows)

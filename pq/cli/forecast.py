@@ -17,7 +17,7 @@ import click
 from tqdm import tqdm
 
 import pq
-from pq.cli import EXIT_STATUS, Named, output_options, refuse, tell
+from pq.cli import EXIT_STATUS, Named, PicturePath, output_options, refuse, tell, written
 from pq.cli.files import KINDS
 from pq.cli.release import FiniteFloat, grid_option, law_options, parse_prior, parse_quantiles, prior_option
 from pq.core.priors import Prior
@@ -58,7 +58,7 @@ class Variation:
 @grid_option
 @click.option("--trials", type=click.IntRange(2), default=200, show_default=True, help="Releases to simulate.")
 @click.option("--seed", type=click.IntRange(0), help="Seed of the simulation; without it, another one each time.")
-@click.option("--plot", type=click.Path(dir_okay=False, path_type=Path), help="Write a picture: png, pdf or svg.")
+@click.option("--plot", type=PicturePath(), help="Write a picture: png, pdf or svg.")
 @output_options("Print one number alone: the mean largest error in ranks, or, with --max-gap, the epsilon.")
 def forecast(
     quantiles: str,
@@ -92,14 +92,14 @@ def forecast(
             found, others = compared(asked, chosen, epsilon, bar.update, settings)
     except (ValueError, TypeError, OverflowError) as error:
         raise refuse(error) from None
-    if plot is not None:
-        _save_picture(plot, found, others)
     text = [str(found), "", f"{'with':<22}{'epsilon':>10}{'largest error':>14}  mechanism", *map(str, others)]
     if sys.stdout.isatty():
         text += ["", "Error in ranks by quantile", *text_bars([f"{q:g}" for q in found.quantiles], found.gap.tolist())]
     answer = f"{found.max_gap:.4g}" if max_gap is None else f"{epsilon:g}"
     facts = found.to_dict() | {"variations": [other.row() for other in others]}
     tell("\n".join(text), facts, answer, as_json, quiet)
+    if plot is not None:
+        _save_picture(plot, found, others)
 
 
 def compared(
@@ -143,7 +143,5 @@ def _save_picture(path: Path, found: Forecast, others: list[Variation]) -> None:
     curve = [others[0].forecast, found, others[1].forecast]
     labels = {other.what: other.forecast.max_gap for other in others[2:]}
     budget_curve(right, [one.epsilon for one in curve], [one.max_gap for one in curve], labels)
-    try:
+    with written(path):
         picture.savefig(path)
-    except (OSError, ValueError) as error:
-        raise refuse(f"plot: {error}") from None

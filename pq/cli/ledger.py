@@ -68,7 +68,7 @@ def ledger() -> None:
 @output_options("Print nothing.")
 def init(file: str, total: str, delta: str | None, as_json: bool, quiet: bool) -> None:
     """Make an account in FILE, which must not be there yet; on a local disk."""
-    if Path(file).exists():
+    if Path(file).exists() and Path(file).stat().st_size:  # an empty one is what a full disk has left of an account
         raise refuse(f"{file} is there already")
     try:
         with readable():

@@ -182,3 +182,27 @@ def test_help_lists_a_newcomers_way_first() -> None:
     text = pq_command("--help").stdout
     places = [text.index(f"\n  {name} ") for name in (*cli.WALK, "audit", "claims")]
     assert places == sorted(places)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        [*FORECAST, "--plot", "x.svg"],
+        [*AUDIT, "--figure", "x.png"],
+        ["audit", "--pairs", "1", "--each", "x.csv"],
+        ["audit", "--pairs", "1", "--full", "x.csv"],
+    ],
+    ids=lambda arguments: arguments[-2],
+)
+def test_what_cannot_be_written_is_said_and_the_answer_is_not_lost(arguments: list[str], tmp_path: Path) -> None:
+    answer = pq_command(*arguments[:-1], str(tmp_path / "none" / arguments[-1]))
+    assert answer.exit_code == 1 and f"{arguments[-1]} cannot be written: No such file or directory" in answer.stderr
+    assert "Traceback" not in answer.stderr and bool(answer.stdout) == (arguments[-2] in ("--plot", "--figure"))
+
+
+def test_an_account_takes_the_place_of_an_empty_file(tmp_path: Path) -> None:
+    """A full disk leaves one."""
+    path = tmp_path / "ages.ledger"
+    path.touch()
+    assert pq_command("ledger", "init", str(path), "--total", "2").exit_code == 0
+    assert pq_command("ledger", "init", str(path), "--total", "2").exit_code == 2
