@@ -204,6 +204,8 @@ def check_naive_exact(subject: Callable[..., float] = naive_multiple) -> str:
             inner = psi(Grid(far), level, prior, z)
             full = subject(float(log_ball(inner)), -2 * m * math.log(z), m, float(m * law[wrong]))
             assert far * (1 - 1e-9) <= full <= far * (1 + 1e-4), (m, full)
+            twice = subject(float(log_ball(2 * inner)), -2 * m * math.log(z), m, float(m * law[wrong]))
+            assert twice < far - 0.3, "a prior of mass two has the same law"
     return "m independent mechanisms: (2 m/eps) log(m/(beta Psi)), the union bound is all that is lost (exact)"
 
 
