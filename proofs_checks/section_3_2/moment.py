@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from fractions import Fraction
+from typing import Any
 
 import sympy
 import z3
@@ -21,7 +22,7 @@ HALF = F(1, 2)
 WHOLE = (-math.inf, math.inf)
 
 
-def moment_factor(inverse: Fraction, beta: Fraction) -> Fraction:
+def moment_factor(inverse: Any, beta: Any) -> Any:
     """exp(epsilon gap / 2) that is exceeded with probability at most beta: 1 + (1/Psi - 1)/beta."""
     return 1 + (inverse - 1) / beta
 
@@ -65,12 +66,17 @@ def check_moment_exact(subject: Callable[[Fraction, Fraction], Fraction] = momen
 def check_moment_proof(
     subject: Callable[..., z3.BoolRef] = lambda mean, beta, above: mean >= beta * above,
 ) -> str:
-    """Markov for X = exp(eps Gap/2) - 1 >= 0, whose mean is 1/Psi - 1 (z3), and never above lem:quantile (sympy)."""
+    """Markov for X = exp(eps Gap/2) - 1 >= 0, whose mean is 1/Psi - 1 (z3), and never above lem:quantile; attained by
+    every prior on two cells (sympy)."""
     beta, above, low, rest = z3.Reals("beta above low rest")  # X is at least `above` with probability beta
     inside = z3.And(beta >= 0, beta <= 1, above >= 0, low >= above, rest >= 0)
     prove(z3.Implies(inside, subject(low * beta + rest * (1 - beta), beta, above)), "Markov")
     s, b = sympy.symbols("s b", positive=True)  # 1/Psi and beta
     assert sympy.simplify(s / b - (1 + (s - 1) / b) - (1 - b) / b) == 0  # not negative for beta <= 1
+    wrong, score = sympy.symbols("wrong score", positive=True)  # the mass of the wrong cell, and exp(-eps Gap/2) there
+    inner = 1 - wrong + wrong * score
+    beta_of = wrong * score / inner  # its probability
+    assert sympy.simplify(moment_factor(1 / inner, beta_of) - 1 / score) == 0, "every prior on two cells attains it"
     return "Markov for exp(eps Gap/2) - 1, which is not negative (z3); below lem:quantile by (1 - beta)/beta inside"
 
 
@@ -86,4 +92,6 @@ def check_moment_in_package(subject: Callable[[float, float, float], float] = mo
         log_psi = float(log_ball(inner)) if inner < HALF else math.log1p(-float(1 - inner))
         found = subject(log_psi, 1.0, float(beta))
         assert math.isclose(found, exact, rel_tol=1e-9, abs_tol=1e-300), (inner, beta, found, exact)
+    for beta in (0.5, 0.01):
+        assert subject(0.0, 1.0, beta) == 0 and math.isclose(lem_quantile(0.0, 1.0, beta), -2 * math.log(beta)), beta
     return "moment_gap: the exact factor's logarithm for Psi from 1 to 10^-400, 0 for a perfect prior"

@@ -218,6 +218,7 @@ def check_kary_rounding(subject: Callable[[int], int | arb] = lambda depth: 4 * 
     z, beta, depth, arity = F(1, 10**20), HALF, 2, 3  # z of the child; the root has 4 times its budget, p = 2
     quantiles = F(2, 5), F(1, 2), F(7, 10)
     priors = tuple({k + F(i, 8): F(1, 4) for k in range(4)} for i in (1, 2, 3))
+    assert (F(7, 10) - HALF) / (1 - HALF) == F(2, 5) and math.floor(F(2, 5) * 2) == 0, "as the row says"
     algorithm, data = Algorithm(quantiles, priors, (z**4, z**4, z), arity=arity), Grid(3)
     epsilon = -2 * log_ball(z) * 4 * ball(F(5, 4)) * (arity - 1)
     spread = log_ball(algorithm.inverse_psi_sum(data) / beta)
@@ -227,6 +228,8 @@ def check_kary_rounding(subject: Callable[[int], int | arb] = lambda depth: 4 * 
     )
     assert failure <= beta, f"gap of 1 or more with probability {float(failure):.4f}, claimed {float(display):.2f}"
     sure = probability(algorithm.law(data), lambda outputs: max(algorithm.gaps(data, outputs)) >= 1)
+    heavy = display * log_ball(algorithm.inverse_psi_sum(data) / beta / 10**30) / spread  # the same laws
+    assert sure > beta and heavy + 4 * (2 ** (depth - 1) - 1) < 1, "priors of a total mass above one"
     row = round(float(epsilon)), round(float(display), 2)
     assert row == (921, 0.54) and sure > F(999, 1000), "as the row says"
     return f"thm:kary's display at m = n = 3: {float(display):.2f} is claimed, a gap of 1 is certain; 4 ranks cover it"

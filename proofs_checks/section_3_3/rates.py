@@ -204,24 +204,34 @@ def check_naive_exact(subject: Callable[..., float] = naive_multiple) -> str:
             inner = psi(Grid(far), level, prior, z)
             full = subject(float(log_ball(inner)), -2 * m * math.log(z), m, float(m * law[wrong]))
             assert far * (1 - 1e-9) <= full <= far * (1 + 1e-4), (m, full)
+            twice = subject(float(log_ball(2 * inner)), -2 * m * math.log(z), m, float(m * law[wrong]))
+            assert twice < far - 0.3, "a prior of mass two has the same law"
     return "m independent mechanisms: (2 m/eps) log(m/(beta Psi)), the union bound is all that is lost (exact)"
 
 
-@check("text:naive-linear", rejects=[lambda m: 3 * m * math.log(m), lambda m: 2.5 * m * math.log(m)])
+@check("text:naive-linear", rejects=[lambda m: 3 * m * math.log(m), lambda m: 2.5 * m * math.log(m), lambda m: 5.0 * m])
 def check_naive_growth(subject: Callable[[int], float] = lambda m: m * math.log(m)) -> str:
-    """m mechanisms at epsilon / m each: the largest of their gaps grows like m log m, beyond any multiple of m.
+    """m mechanisms at epsilon / m each: the largest of their gaps grows like m log m, beyond any multiple of m, and the
+    bound is not four times that.
 
-    Even ranks and a flat prior give a gap law proportional to z**|g|, z = exp(-epsilon / (2 m)), hence a tail 2 z**g /
-    (1 + z).
+    With a flat prior the law of a gap is proportional to z^|g|, z = exp(-epsilon / (2 m)). With 4 m log m records on
+    either side its tail is at least 2 (z^g - z^(4 m log m + 1)) / (1 + z), more than exp(-1/2)/sqrt(m) at g = m log m.
     """
+    n, z0, rank = 12, Fraction(1, 2), 4
+    flat = {k + Fraction(1, 2): Fraction(1, n + 1) for k in range(n + 1)}
+    inner = psi(Grid(n), Fraction(1, 3), flat, z0)
+    assert inner == (1 + z0 - z0 ** (rank + 1) - z0 ** (n - rank + 1)) / (1 - z0) / (n + 1), "the two geometric sums"
+    law = mechanism(Restricted(Grid(n), -math.inf, math.inf), Fraction(1, 3), flat, z0)
+    assert all(p * inner * (n + 1) == z0 ** abs(math.floor(o) - rank) for o, p in law.items()), "the law of a gap"
     likely = []
     for m in (10**2, 10**4, 10**6, 10**8):
-        z = (-1 / arb(2 * m)).exp()  # epsilon = 1
-        g = math.ceil(subject(m))
-        tail = 2 * z**g / (1 + z)
+        z, side = (-1 / arb(2 * m)).exp(), math.ceil(4 * m * math.log(m))  # epsilon = 1
+        tail = 2 * (z ** math.ceil(subject(m)) - z ** (side + 1)) / (1 + z)
         likely.append(float(1 - (m * (1 - tail).log()).exp()))
+        assert 1 - likely[-1] <= math.exp(-0.6 * math.sqrt(m)) * (1 + 1e-9) + 1e-15, "so it tends to 1"
+        mass = (1 + z - 2 * z ** (side + 1)) / (1 - z) / (2 * side + m + 1)  # Psi is that or more
+        assert naive_multiple(float(mass.log()), 1.0, m, 0.5) < 4 * subject(m), "more than a constant is lost"
     assert likely == sorted(likely)
-    assert likely[-1] > 0.999
     assert all(v < 1 - 1e-300 for v in likely[:1])
     far = [float(1 - (m * (1 - 2 * (-arb(3 * math.log(m) / 2)).exp() / 2).log()).exp()) for m in (10**2, 10**4, 10**6)]
     assert far == sorted(far, reverse=True)

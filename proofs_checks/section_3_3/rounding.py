@@ -14,7 +14,7 @@ from pq.bounds import lem_error
 from proofs_checks.engine.registry import check
 from proofs_checks.tools.broken import SLACK_ZERO
 from proofs_checks.tools.cases import GAP_SAMPLE
-from proofs_checks.tools.exact import Grid, Points, Position, Restricted, adapt, gap, mechanism
+from proofs_checks.tools.exact import Algorithm, Grid, Points, Position, Restricted, adapt, gap, mechanism
 from proofs_checks.tools.solver import absolute, prove
 
 F = Fraction
@@ -344,4 +344,11 @@ def check_edge_records(subject: Callable[[Sequence[int], Fraction], bool] = lamb
                 whole = node.size == points.below(high) - points.below(low)
                 assert not subject(data, low) or (same and whole), (data, low, high)
                 assert subject(data, low) or not (same and whole), (data, low, high)
+    three = Points((F(1), F(2), F(3)))
+    counts = Restricted(three, F(1), F(3)).below(3 * HALF), three.below(F(1)), three.below(3 * HALF)
+    assert counts == (0, 0, 1), "as the row says"
+    priors = tuple({k + F(i, 4): F(1, 4) for k in range(4)} for i in (1, 2, 3))  # off the records, and so the edges
+    for adaptation in ("edge", "conditional"):
+        law = Algorithm((F(1, 4), HALF, F(3, 4)), priors, (HALF,) * 3, adaptation=adaptation).law(Grid(3))
+        assert all(subject((1, 2, 3), F(o)) for outputs in law for o in outputs), "an output that equals a record"
     return "lem:error: the counts of its first line need a left edge that is no record; x = (1, 2, 3), edge 1, o = 3/2"

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import random
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from fractions import Fraction
 
-from pq.bounds import lem_empirical_quantiles, thm_binary
+from pq.bounds import lem_empirical_quantiles, lem_error, thm_binary
 from proofs_checks.engine.registry import check
 from proofs_checks.tools.broken import scaled
-from proofs_checks.tools.exact import Algorithm, Points, Prior, log_ball
+from proofs_checks.tools.exact import INFINITY, Algorithm, Points, Position, Prior, Restricted, gap, log_ball, mechanism
 from proofs_checks.tools.trees import inverse_psis
 
 F = Fraction
@@ -67,3 +68,56 @@ def check_ties_many(subject: tuple[Bound, Bound] = (thm_binary, lem_empirical_qu
             assert failed <= beta, (values, algorithm.adaptation, float(failed))
             worst = max(worst, failed)
     return f"repeated records, m = 3, both adaptations: corrected bounds fail w.p. {float(worst):.3f} at most (exact)"
+
+
+Nodes = Iterator[tuple[Points, tuple[F, F, F], tuple[Position, Position]]]
+
+
+def _nodes_with_ties() -> Nodes:
+    """Up to three records on three values, and the edges of a node between them and on them."""
+    places: list[Position] = [F(k, 2) for k in range(1, 8)]
+    for size, levels in itertools.product(range(1, 4), itertools.combinations([F(i, 4) for i in range(5)], 3)):
+        lows, highs = ([-INFINITY] if levels[0] == 0 else places), ([INFINITY] if levels[2] == 1 else places)
+        for values in itertools.combinations_with_replacement((F(1), F(2), F(3)), size):
+            for edges in itertools.product(lows, highs):
+                if edges[0] < edges[1] and levels[2] - levels[0] < 1:
+                    yield Points(values), levels, edges
+
+
+@check(
+    "lem:error",
+    "lem:empirical",
+    "lem:prior",
+    code=lem_error,
+    rejects=[
+        lambda relative, ties, above: 0,
+        lambda relative, ties, above: (1 - relative) * ties,
+        lambda relative, ties, above: relative * ties if above else INFINITY,
+    ],
+)
+def check_edges_on_records(
+    subject: Callable[[F, int, bool], F | float] = lambda relative, ties, above: (
+        (1 - relative) * ties if above else INFINITY * ties if ties else 0
+    ),
+) -> str:
+    """A lower edge that equals t records adds (1 - q~) t to the slack of lem:error for outputs above it, both items,
+    not so for the edge itself as an output; an upper edge adds nothing. So one node's bound fails with such an edge:
+    all of the prior on the node's target, one record, and its gap in the data is 1 for certain."""
+    cases = 0
+    for data, (lo, q, hi), (low, high) in _nodes_with_ties():
+        view, relative = Restricted(data, low, high), (q - lo) / (hi - lo)
+        slack = lem_error(relative, edge="left" if lo == 0 else "right" if hi == 1 else "none")
+        error = (1 - relative) * gap(data, lo, low) + relative * gap(data, hi, high) + slack
+        for o in (o for o in (F(k, 2) for k in range(1, 8)) if low <= o <= high):
+            own = abs(view.below(o) - math.floor(relative * view.size))
+            extra = subject(relative, data.upto(low) - data.below(low), o > low)
+            assert abs(gap(data, q, o) - own) <= error + extra, (data, q, low, high, o)
+            cases += 1
+    for ties, q in ((1, F(3, 4)), (40, F(3, 8))):
+        data, z, relative = Points((F(3),) * ties), F(1, 1000), (q - F(1, 4)) / F(3, 4)
+        view, slack = Restricted(data, F(3), INFINITY), lem_error(relative, edge="right")
+        error, above = (1 - relative) * gap(data, F(1, 4), F(3)), F(7, 2)
+        assert mechanism(view, relative, {above: F(1)}, z) == {above: 1} and view.below(above) == 0 == view.size
+        assert gap(data, q, above) > error + slack, "a bound of less than one for what is certain"
+        assert gap(data, q, above) <= error + slack + subject(relative, ties, True)
+    return f"records at the lower edge: (1 - q~) t beside the slack for outputs above it ({cases} cases), else no bound"

@@ -10,9 +10,11 @@ from typing import Any
 
 import numpy as np
 import sympy
+import z3
 
 from proofs_checks.engine.registry import check
 from proofs_checks.tools.cases import with_ends
+from proofs_checks.tools.solver import follows
 
 F = Fraction
 
@@ -85,6 +87,8 @@ def check_discretisation(subject: Callable[[Sequence[F], Sequence[F]], float] = 
         assert gap <= subject(prior, cells) + 1e-12, f"Psi={prior}, <s,W>={cells}: {gap:.3f}"
         assert gap <= sum(abs(a - b) / b for a, b in zip(prior, cells, strict=True)) + 1e-12, "the last line"
     assert (round(gaps[0], 3), _signed_sum(*cases[0])) == (0.118, -0.25), "as the row says"
+    psi, cell, most = z3.Reals("psi cell most")  # each term by itself, so for any number of quantiles
+    follows(psi > 0, cell > 0, psi <= most * cell, goal=1 / cell <= most / psi)
     return (
         "first step of the discretisation: max log ratio (no factor m); printed sum is -0.25 < 0.118 at Psi=(1/2,1/10)"
     )

@@ -96,7 +96,8 @@ def _changed(**factors: float) -> Callable[..., bounds.QuantileRegret]:
 )
 def check_learning_term(subject: Callable[..., bounds.QuantileRegret] = thm_quantile_regret) -> str:
     """The corrected regret is thm:dpftrl with range m log d, L = d/gamma, G = sqrt(2m log 2d), C = 1 and our
-    Delta_2, plus the comparator's mixing, at m times its step size; in m sqrt m without noise and m^(3/4) with much."""
+    Delta_2, plus the comparator's mixing, at m times its step size, which is larger than the printed one for more than
+    one quantile; in m sqrt m without noise and m^(3/4) with much, where the printed bound has m."""
     for steps, d, m, noise, lam in itertools.product((1, 1000), (2, 10), (1, 5), (0.0, 3.0), (0.05, 0.2, 0.5)):
         gamma, known = 0.2, {"quantiles": m, "epsilon": 0.5, "noise": noise, "beta": 0.1, "mixture": lam}
         found = subject(steps, d, gamma, **known)
@@ -112,10 +113,15 @@ def check_learning_term(subject: Callable[..., bounds.QuantileRegret] = thm_quan
         mixing = -steps * math.log1p(-max(gamma - lam, 0.0) / (1 - lam))
         assert math.isclose(found.regret, learning + mixing, rel_tol=1e-9), (steps, d, m)
         assert math.isclose(found.step_size, m * 2 * m * math.log(d) / learning, rel_tol=1e-9), (steps, d, m)
+        printed_step = thm_quantile_regret(steps, d, gamma, **known, version="paper").step_size
+        assert found.step_size > printed_step * (math.sqrt(m) if m > 1 else 1 - 1e-9) / 1.01, "the larger step"
     for noise, power in ((0.0, 0.5), (1e12, 0.75)):
         common: dict[str, Any] = {"epsilon": 0.5, "noise": noise, "beta": 0.9, "mixture": 0.2}
         one, four = (subject(2, 10**50, 0.2, quantiles=m, **common).regret for m in (10**8, 4 * 10**8))
         assert math.isclose(four / one, 4**power, rel_tol=1e-4), (noise, four / one)
+        many = (10**8, 4 * 10**8)
+        paper = [thm_quantile_regret(2, 10**50, 0.2, quantiles=m, version="paper", **common).regret for m in many]
+        assert math.isclose(paper[1] / paper[0], 4, rel_tol=3e-3), "m, but for the logarithm in the width"
     return "thm:quantile-regret: thm:dpftrl at range m log d, width sqrt(2m log 2d), plus mixing; sqrt m, or m^(3/4)"
 
 

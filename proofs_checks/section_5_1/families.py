@@ -182,6 +182,68 @@ def check_burridge(subject: Callable[[Any, Any], Any] = normal_mass) -> str:
     return "(v, phi) makes -log mass convex for every smooth log-concave f (z3); Normal at 300 random chords"
 
 
+Law = tuple[Callable[[Any], Any], Callable[[Any], Any], Callable[[Any], Any]]  # F, f, and the slope of log f
+LAWS: dict[str, Law] = {
+    "Normal": (mpmath.ncdf, mpmath.npdf, lambda x: -x),
+    "logistic": (
+        lambda x: 1 / (1 + mpmath.exp(-x)),
+        lambda x: mpmath.sech(x / 2) ** 2 / 4,
+        lambda x: -mpmath.tanh(x / 2),
+    ),
+    "Gumbel": (
+        lambda x: mpmath.exp(-mpmath.exp(-x)),
+        lambda x: mpmath.exp(-x - mpmath.exp(-x)),
+        lambda x: mpmath.exp(-x) - 1,
+    ),
+    "exponential": (lambda x: 1 - mpmath.exp(-x), lambda x: mpmath.exp(-x), lambda x: mpmath.mpf(-1)),
+    "its mirror": (mpmath.exp, mpmath.exp, lambda x: mpmath.mpf(1)),
+    "Cauchy": (
+        lambda x: mpmath.atan(x) / mpmath.pi,
+        lambda x: 1 / mpmath.pi / (1 + x * x),
+        lambda x: -2 * x / (1 + x * x),
+    ),
+}
+
+
+@check(
+    "ours:burridge",
+    rejects=[(F(99, 100), F(1)), (F(101, 100), F(1)), (F(1), F(99, 100)), (F(1), F(101, 100)), (F(0), F(0))],
+)
+def check_two_lines(subject: tuple[F, F] = (F(1), F(1))) -> str:
+    """The Hessian of log(F(q) - F(p)) by sympy; f'(q) Z <= f(q) (f(q) - f(p)) and f'(p) Z >= f(p) (f(q) - f(p)) for
+    log-concave laws at many places, equalities for the exponential, but not for the Cauchy; and the signs of both
+    minors from these two lines alone (z3).
+
+    subject: factors of the two right sides.
+    """
+    (p, q), law = sympy.symbols("p q"), sympy.Function("F")
+    mass = law(q) - law(p)
+    f, g = law(p).diff(p), law(q).diff(q)
+    for at, entry in (((q, q), g.diff(q) * mass - g**2), ((p, p), -f.diff(p) * mass - f**2), ((p, q), f * g)):
+        assert sympy.simplify(sympy.log(mass).diff(*at) * mass**2 - entry) == 0, at
+    fp, fq, slope_p, slope_q = z3.Reals("fp fq slope_p slope_q")  # the slopes are f' times Z
+    one, two = (z3.RealVal(str(factor)) for factor in subject)
+    facts = (fp >= 0, fq >= 0, slope_q <= one * fq * (fq - fp), slope_p >= two * fp * (fq - fp))
+    across, down = slope_q - fq * fq, -slope_p - fp * fp
+    follows(*facts, goal=z3.And(across <= 0, down <= 0, across * down >= (fp * fq) * (fp * fq)))
+    rng, broken = np.random.default_rng(5), set()
+    with mpmath.workdps(40):
+        for _ in range(25):
+            low = mpmath.mpf(rng.exponential(2))
+            for name, (total, density, slope) in LAWS.items():
+                ends = [low, low + mpmath.mpf(10 ** rng.uniform(-3, 1))]
+                ends = ends if name in ("exponential", "its mirror") or rng.random() < 0.5 else [-x for x in ends[::-1]]
+                at, to = (density(x) for x in ends)
+                z = total(ends[1]) - total(ends[0])
+                rises = [(to - at) * factor.numerator / factor.denominator for factor in subject]
+                lines = to * (rises[0] - slope(ends[1]) * z), at * (slope(ends[0]) * z - rises[1])
+                if min(lines) < -(mpmath.mpf(10) ** -30):
+                    broken.add(name)
+                assert name[:3] not in ("exp", "its") or max(map(abs, lines)) < mpmath.mpf(10) ** -30, "equal"
+    assert broken == {"Cauchy"}, broken
+    return "f'(q) Z <= f(q) (f(q) - f(p)) <= f'(p) f(q) Z/f(p): the minors of the Hessian have their signs (sympy, z3)"
+
+
 LOG_CONCAVE = {"Uniform": True, "Laplace": True, "Normal": True, "Cauchy": False, "HalfCauchy": False}
 SHIPPED = {**LOG_CONCAVE, "LogNormal": False, "LogUniform": False}
 

@@ -48,6 +48,8 @@ def check_online_to_batch(subject: Callable[..., float] = bounds.thm_o2b) -> str
         for beta in (0.5, 0.1, 0.01):
             half = subject(steps, regret=0.0, loss_range=1.0, beta=beta) / 2
             assert half <= math.sqrt(math.log(2 / beta) / (2 * steps)) * (1 + 1e-12), "twice what Hoeffding needs"
+            apart = 2 * (subject(steps, regret=5.0, loss_range=3.0, beta=beta) - 5 / steps)  # half as much as printed
+            assert math.isclose(apart, 2 * 3 * math.sqrt(2 / steps * math.log(2 / beta))), "as the row says"
             for p in (0.1, 0.5, 0.7):
                 failure = _binomial_tail(steps, p, half)
                 largest = max(largest, failure / (beta / 2))

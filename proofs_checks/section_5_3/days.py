@@ -15,7 +15,7 @@ import pq
 from pq.core.budget.ledger import BudgetExceededError, Ledger
 from pq.truth.evaluate import log_psi
 from proofs_checks.engine.registry import check
-from proofs_checks.tools.exact import Grid, Law, Points, Prior, Restricted, log_ball, max_loss, mechanism
+from proofs_checks.tools.exact import Grid, Law, Points, Prior, Restricted, log_ball, max_loss, mechanism, psi
 
 F = Fraction
 HALF = Fraction(1, 2)
@@ -180,6 +180,32 @@ def check_optimal_interval_only(subject: Callable[[np.ndarray, float, Any], floa
                 more = np.sort(np.concatenate([-60.0 - np.arange(left), x, 60.0 + np.arange(n - left)]))
                 assert abs(subject(more, q, prior) - subject(x, q, prior)) < 1e-12, (n, q)
     return "U^(q) of data sets with one optimal interval agrees under three priors, and changes with its ends"
+
+
+@check(
+    "text:optimal-interval",
+    rejects=[
+        lambda low, o, high: low <= o < high,  # as printed
+        lambda low, o, high: low < o < high,
+        lambda low, o, high: low <= o <= high,
+    ],
+)
+def check_optimal_cell(
+    subject: Callable[[Any, Fraction, Any], bool] = lambda low, o, high: low < o <= high,
+) -> str:
+    """The score of the limit is one on (x_[k], x_[k+1]] and zero elsewhere, at every rank and with ties, so Psi^(q) is
+    that mass: atoms at the left end do not count, those at the right end do; between records all ends are alike."""
+    places = [F(k, 2) for k in range(1, 8)]
+    for n in range(4):
+        for values in itertools.combinations_with_replacement((F(1), F(2), F(3)), n):
+            ends = [-math.inf, *values, math.inf]
+            for q in (F(0), F(1, 3), HALF, F(2, 3), F(1)):
+                low, high = ends[(rank := math.floor(q * n))], ends[rank + 1]
+                for o in places:
+                    score = psi(Points(values), q, {o: F(1)}, F(0))
+                    assert score == int(subject(low, o, high)), (values, q, o)
+                    assert o in values or score == int(low <= o < high) == int(low <= o <= high), "without atoms"
+    return "the score is one on (x_[k], x_[k+1]] and zero elsewhere, ends included (all data on three values)"
 
 
 def _fits(days: int, share: Fraction) -> bool:

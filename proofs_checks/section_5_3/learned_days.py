@@ -22,9 +22,10 @@ from pq.private.mechanisms.cells import Cells
 from pq.private.mechanisms.cells.law import log_cells_parts
 from pq.sequential import PubDistribution
 from proofs_checks.engine.registry import check
-from proofs_checks.tools.solver import absolute, prove
+from proofs_checks.tools.solver import absolute, follows, prove
 
 F = Fraction
+HALF = F(1, 2)
 FEATURES = ((0.5,), (-1.0,), (2.0,))
 DAYS = tuple(tuple(F(k * k, 7) - 3 + day for k in range(12 + day)) for day in range(3))
 FAR = F(400)
@@ -266,6 +267,42 @@ def misled(kind: type[PubDistribution], days: int, weight: Fraction) -> Any:
         counts = np.diff(np.searchsorted(column, edges, side="right"), prepend=0, append=len(column))
         predictor.note([], maker, Counted({"edges": edges.tolist(), "counts": counts.tolist()}))
     return predictor
+
+
+@check(
+    "ours:tracked-mixing",
+    code=PubDistribution,
+    rejects=[
+        lambda number, weight, slack: (1 / number + slack / 2) / weight,
+        lambda number, weight, slack: 1 / number + slack,
+        lambda number, weight, slack: (1 / number + slack) / (1 - weight),
+        *(lambda number, weight, slack, by=by: by * (1 / number + slack) / (100 * weight) for by in (99, 101)),
+    ],
+)
+def check_table_of_a_law(
+    subject: Any = lambda number, weight, slack: (1 / number + slack) / weight,
+) -> str:
+    """Edges read off quantiles at levels 1/1024 apart: a cell of 1/K has at most 1/K + 1/512 of a law without jumps, so
+    (1/K + 1/512)/gamma of the broad part, which a belief without mass there attains (z3). A law that all but jumps,
+    LogUniform at 0, has more in one cell."""
+    one, two, level, wide, below, upto = z3.Reals("one two level wide below upto")
+    fine = z3.RealVal("1/1024")  # one, two: the law at the edges of a cell; between which levels of the table they lie
+    first = z3.And(level >= below, level <= below + fine, one >= below, one <= below + fine)
+    second = z3.And(level + wide >= upto, level + wide <= upto + fine, two >= upto, two <= upto + fine)
+    follows(first, second, goal=two - one <= wide + 2 * fine)
+    broad, belief, weight, number = z3.Reals("broad belief weight number")
+    slack, whole = z3.RealVal(str(SLACK)), weight * broad + (1 - weight) * belief
+    known = (broad >= 0, belief >= 0, weight > 0, weight < 1, number >= 1)
+    follows(*known, whole <= 1 / number + slack, goal=broad <= subject(number, weight, slack))
+    follows(*known, whole == 1 / number + slack, belief == 0, goal=broad == subject(number, weight, slack))
+    robust = pq.LogUniform()
+    scarce = PubDistribution([0.5], loc=0.0, scale=1.0, dimension=0, robust=robust, robust_weight=0.5, size_guess=2000)
+    maker: Any = scarce.maker([], facts("add-remove", F(1)))
+    edges = [-math.inf, *maker.plan.edges(()).tolist(), math.inf]
+    most = max(math.exp(robust.log_mass(*cell)) for cell in itertools.pairwise(edges))
+    limit = (F(1, maker.plan.cells) + SLACK) / HALF + SLACK
+    assert (maker.plan.cells, round(most, 3), round(float(limit), 3)) == (58, 0.07, 0.04), "as the row says"
+    return "a cell has at most (1/K + 1/512)/gamma of a broad law without jumps (z3); of LogUniform 0.070, not 0.040"
 
 
 @check(

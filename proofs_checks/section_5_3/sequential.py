@@ -291,6 +291,8 @@ def check_last_line(subject: Callable[[Any, Any, Any, Any], Any] = last_line) ->
     equality at d = 1 and Y_1 = Y_2, so that no smaller factor does (z3)."""
     b, f, scale, root, y, d = z3.Reals("B F s root y d")  # y, d: roots of Y_2/Y_1 and of d
     facts = (b > 0, f > 0, scale > 0, root > 0, root * root == 2, y > 0, y <= 1, d >= 1)
+    noise, one, two = z3.Reals("noise one two")  # Y = 1 + noise times the root of the number of weights, d or one
+    follows(noise >= 0, one >= 1, one * one == d, two == 1, d >= 1, goal=1 + noise * two <= 1 + noise * one)
     before = 2 * b * f * root * d + 2 * (b + scale) * root * y  # over sqrt(m k T Y_1)/sigma_min
     follows(*facts, goal=before <= subject(b, f, scale, root) * d)
     follows(*facts, y == 1, d == 1, goal=before == subject(b, f, scale, root))

@@ -209,6 +209,8 @@ def check_model_of_counts(subject: tuple[Any, Likelihood] = (tracking_rate, coun
     limits = {F(1, 100): 9.1e-8, F(1, 10): 5.2e-5, F(1, 2): 1.33e-3, F(1): 7.18e-3}
     for epsilon, limit in limits.items():
         own = rate(DiscreteLaplace(epsilon))
+        decay = math.exp(-float(epsilon))
+        assert math.isclose(2 / own**2, 2 * decay / (1 - decay) ** 2, rel_tol=1e-9), "the discrete noise's variance"
         worst = max(model_entropy(epsilon, mean, own, likelihood) for mean in (1, 5, 20, 100, 400))
         assert 0.99 * limit < worst <= limit, (epsilon, worst)
     largest = model_entropy(F(3), 1, rate(DiscreteLaplace(F(3))), likelihood)

@@ -70,7 +70,7 @@ def lem_empirical(
 
     edge_error: the weighted error of the edges. log_psi: of the restricted prior and records. epsilon_i: the budget
     that the mechanism is run with; Algorithm 2 divides by the number of mechanisms of the node. slack: from
-    `lem_error`. Holds before sorting.
+    `lem_error`. Holds before sorting, and where no record equals the lower edge.
 
     >>> round(lem_empirical(20, 3, math.log(0.1), epsilon_i=1), 6)
     0.005531
