@@ -100,7 +100,7 @@ def witness(relative: Fraction, slack: Fraction) -> tuple[int, Fraction, Fractio
     both targets.
     """
     p, d = relative.numerator, relative.denominator
-    n, low = 64 * d * d, 4 + d
+    n, low = d * d + 64 * d, 4 + d
     top, inverse = 1 - Fraction(1, 4 * d), pow(p, -1, d)
     f_hi, off = low + d * (d + 1) + inverse, 2 * inverse % d
     lo, hi, high = (low + top) / n, (f_hi + top) / n, f_hi - off
