@@ -189,7 +189,10 @@ def check_online_descent(subject: float = 1.0) -> str:
         assert regret <= subject * bound, (name, regret, bound)
         largest = max(largest, regret / bound)
     assert round(largest, 2) == 0.48 and largest > 0.1 * subject, "as the row says"
-    return f"descent on the true Laplace losses, five sequences, with and without features: regret at most {largest:.2f} of (D G + D' G') sqrt(T)"
+    return (
+        "descent on the true Laplace losses, five sequences, with features and without: regret at most "
+        f"{largest:.2f} of (D G + D' G') sqrt(T)"
+    )
 
 
 @check("text:learning-leaks", code=(OGD, laplace_interval), rejects=[-1, 2, 0.99, 1.01])
