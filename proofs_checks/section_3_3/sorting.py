@@ -185,7 +185,7 @@ def check_out_of_order(subject: tuple[int, bool] = (3, False)) -> str:
     estimate lies between the edges of its node: both adaptations, on a grid and with ties."""
     priors: tuple[Prior, ...] = tuple({k + F(i, 4): F(1, 5) for k in range(5)} for i in (1, 2, 3))
     some, ordered = subject
-    tied = Points((F(1), F(1), F(1), F(3)))
+    columns: tuple[Grid | Points, ...] = (Grid(4), Points((F(1), F(1), F(1), F(3))))
 
     def crossed(arity: int, count: int, adaptation: str, data: Grid | Points) -> Fraction:
         levels, z = QUARTERS[:count], (HALF,) * count
@@ -193,7 +193,7 @@ def check_out_of_order(subject: tuple[int, bool] = (3, False)) -> str:
         return sum((p for o, p in algorithm.law(data).items() if list(o) != sorted(o)), F(0))
 
     found = F(0)
-    for adaptation, data in itertools.product(("edge", "conditional"), (Grid(4), tied)):
+    for adaptation, data in itertools.product(("edge", "conditional"), columns):
         found = crossed(some, some - 1, adaptation, data)
         assert found > 0 and crossed(some + 1, some, adaptation, data) > 0, "always in order"
         assert crossed(2, 3, adaptation, data) == 0
