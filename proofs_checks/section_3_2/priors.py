@@ -187,6 +187,40 @@ def check_cauchy_few(subject: Callable[..., float] = cor_cauchy) -> str:
     return "cor:cauchy at n = 2, rank 0: (2/eps) log 2 more, and no less; at n = 1 the tail's own mass (balls)"
 
 
+@check(
+    "cor:cauchy",
+    "text:cauchy-mass",
+    code=cor_cauchy,
+    rejects=[
+        paper_cauchy,
+        lambda *args, n, rank: cor_cauchy(*args, n=min(n, 2), rank=rank),  # as if log 2 were due from n = 3 on
+        lambda *args, n, rank: cor_cauchy(*args, n=n, rank=0),
+        lambda *args, n, rank: cor_cauchy(*args, n=max(n, 2), rank=rank),
+        *(lambda *args, by=by, **known: cor_cauchy(*args, **known) + by for by in (-0.01, 0.01)),
+    ],
+)
+def check_cauchy_cells(subject: Callable[..., float] = cor_cauchy) -> str:
+    """The mass of every optimal cell is the claimed one or more (balls): drawn columns of one to six records, all
+    ranks, and columns that leave no smaller claim for one record, for two or more at rank 0, or for an
+    inner cell."""
+    draw, closest = random.Random(19), dict.fromkeys(("alone", "two", "tail", "inner", "pair"), math.inf)
+    near = F(1, 10**9)
+    columns = [[F(draw.randrange(-999, 1000), 1000) for _ in range(draw.randrange(1, 7))] for _ in range(60)]
+    columns += [[near - 1], [near - 1, 1 - near], [near - 1, F(0), 1 - near], [F(0), 1 - 2 * near, 1 - near]]
+    columns += [[1 - 2 * near, 1 - near]]
+    for shares, radius in itertools.product(columns, (F(1, 100), F(1), F(1000))):
+        x = sorted(radius * share for share in set(shares))
+        psi = min((b - a for a, b in itertools.pairwise(x)), default=radius)
+        for rank in range(len(x)):
+            mass = cauchy_mass(x[rank - 1], x[rank]) if rank else 1 - cauchy_mass(x[0], math.inf)
+            claimed = 2 * math.exp(-subject(float(radius), 2.0, float(psi), 2.0, 0.5, n=len(x), rank=rank))
+            assert mass > claimed * (1 - 1e-6), (x, rank)
+            kind = ("pair" if len(x) == 2 else "inner") if rank else {1: "alone", 2: "two"}.get(len(x), "tail")
+            closest[kind] = min(closest[kind], float(mass) / claimed)
+    assert max(closest.values()) < 1.001, (closest, "a larger mass could be claimed")
+    return "cor:cauchy: its mass is in every optimal cell, n from 1 to 6 and all ranks, and no larger one (balls)"
+
+
 @check("cor:cauchy", code=cor_cauchy, rejects=[scaled(cor_cauchy, factor) for factor in (0.5, 0.99, 1.01)])
 def check_cauchy_attained(subject: Callable[..., float] = cor_cauchy) -> str:
     """The bound itself for forty records at the far end, all psi apart: the left tail has nearly all of the prior, and

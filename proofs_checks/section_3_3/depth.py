@@ -139,6 +139,7 @@ def check_tree_beats_naive(subject: int = 37) -> str:
         worse = [m for m in range(2, 2**12) if depth(m) ** 2 >= m]
         assert max(worse) + 1 == subject, max(worse)
         assert {3, 4, 20} <= set(worse), worse
+        assert (depth(20) ** 2, depth(36) ** 2) == (25, 36), "as the row says"
     d = z3.Int("d")  # beyond: m >= 2^(d - 1), which is more than d^2 at d = 7, and doubling outgrows the next square
     assert 2**6 > 7**2
     prove(z3.Implies(d >= 7, 2 * d * d > (d + 1) * (d + 1)), "from d to d + 1")

@@ -6,6 +6,7 @@ import itertools
 import math
 from collections.abc import Callable, Sequence
 from fractions import Fraction
+from typing import Any
 
 import sympy
 import z3
@@ -95,19 +96,17 @@ def worst_slack(relative: Fraction) -> Fraction:
 
 def witness(relative: Fraction, slack: Fraction) -> tuple[int, Fraction, Fraction, int, int] | None:
     """n, quantiles of the edges and counts below them where the slack is attained by real data, edges inside the
-    data.
+    data: y0 has the fraction 1/d, and an upper edge that is too low takes 2/d from it. The node is wide enough for
+    both targets.
     """
-    d = relative.denominator
-    n, f_lo = 64 * d, 4 + d
-    top = 1 - Fraction(1, 4 * d)
-    for f_hi in range(f_lo + d + 1, f_lo + 2 * d + 1):
-        lo, hi = (f_lo + top) / n, (f_hi + top) / n
-        rank = math.floor((lo + relative * (hi - lo)) * n)
-        for a, b in itertools.product(range(d + 1), repeat=2):
-            low, high = f_lo - a, f_hi - b
-            edges = (1 - relative) * a + relative * b
-            if low < high and rank - low - math.floor(relative * (high - low)) - edges >= slack:
-                return n, lo, hi, low, high
+    p, d = relative.numerator, relative.denominator
+    n, low = d * d + 64 * d, 4 + d
+    top, inverse = 1 - Fraction(1, 4 * d), pow(p, -1, d)
+    f_hi, off = low + d * (d + 1) + inverse, 2 * inverse % d
+    lo, hi, high = (low + top) / n, (f_hi + top) / n, f_hi - off
+    rank = math.floor((lo + relative * (hi - lo)) * n)
+    if rank - low - math.floor(relative * (high - low)) - relative * off >= slack:
+        return n, lo, hi, low, high
     return None
 
 
@@ -117,13 +116,13 @@ def witness(relative: Fraction, slack: Fraction) -> tuple[int, Fraction, Fractio
     rejects=[lambda q: Fraction(2), lambda q: Fraction(1), lambda q: 2 - min(q, 1 - q), *SLACK_ZERO],
 )
 def check_error_sharp(subject: Callable[[Fraction], Fraction] = lem_error) -> str:
-    """The slack is exactly right for each relative quantile with denominator up to 11: the largest case, attained by
-    data.
+    """The slack is exactly right in both items: the largest case for each relative quantile with denominator up to 11,
+    and attained by data for these and for larger ones.
     """
-    for d in range(2, 12):
-        for p in (p for p in range(1, d) if math.gcd(p, d) == 1):
+    for d in (*range(2, 12), 12, 97, 1000):
+        for p in (p for p in (range(1, d) if d < 12 else (1, d // 2 - 1, d - 1)) if math.gcd(p, d) == 1):
             relative = Fraction(p, d)
-            assert worst_slack(relative) == subject(relative), (relative, worst_slack(relative), subject(relative))
+            assert d > 11 or worst_slack(relative) == subject(relative), (relative, subject(relative))
             found = witness(relative, subject(relative))
             assert found is not None, f"no data attain the slack at {relative}"
             n, lo, hi, low, high = found
@@ -131,8 +130,41 @@ def check_error_sharp(subject: Callable[[Fraction], Fraction] = lem_error) -> st
             q = lo + relative * (hi - lo)
             o = low + math.floor(relative * view.size) + HALF  # gap zero in the node
             edges = (1 - relative) * gap(data, lo, low + HALF) + relative * gap(data, hi, high + HALF)
-            assert gap(data, q, o) - edges == subject(relative), relative
-    return "the slack 2 - 2 / d at q~ = p / d is sharp for every d <= 11: attained by data, never exceeded"
+            assert gap(data, q, o) - edges == subject(relative), (relative, "the reverse")
+            o = math.floor(q * n) + HALF  # gap zero in the data
+            assert abs(view.below(o) - math.floor(relative * view.size)) - edges == subject(relative), relative
+    return "the slack 2 - 2/d at q~ = p/d is attained by data in both items, and never exceeded for d <= 11"
+
+
+@check(
+    "lem:error",
+    code=lem_error,
+    rejects=[
+        *(lambda w, by=by: 2 - by * w for by in (F(203, 100), F(3))),
+        *(lambda w, by=by: by * (2 - 2 * w) for by in (F(99, 100), F(101, 100))),
+        lambda w: 1 + 0 * w,
+    ],
+)
+def check_error_any_denominator(subject: Callable[[Any], Any] = lambda w: 2 - 2 * w) -> str:
+    """Slack 2 - 2/d for every denominator d at once, both items: targets before their floors are multiples of w = 1/d.
+
+    subject: the slack, of w.
+    """
+    u, v, y0, w = z3.Reals("u v y0 w")
+    whole, rank, target, c, low, high = z3.Ints("whole rank target c low high")
+    floors = (
+        z3.And(w > 0, 2 * w <= 1, whole <= y0, y0 <= whole + 1 - w, target <= y0 + u + v, y0 + u + v <= target + 1 - w),
+        z3.Or(rank == whole, z3.And(rank == whole + 1, y0 >= whole + w)),  # q n = y0 + r, r < 1
+    )
+    error = absolute(u) + absolute(v) + subject(w)
+    node, data = absolute(c - target), absolute(c - rank)
+    prove(z3.Implies(z3.And(*floors), z3.And(node <= data + error, data <= node + error)), "in the node")
+    beyond = z3.And(*floors, low <= target, target <= high)
+    prove(z3.Implies(z3.And(beyond, c <= low), target - low <= data + error), "item 1 on the left")
+    prove(z3.Implies(z3.And(beyond, c >= high), high - target <= data + error), "item 1 on the right")
+    for d in (2, 3, 7, 100):
+        assert lem_error(F(1, d)) == lem_error(F(d - 1, d)) == subject(F(1, d)), d
+    return "lem:error with slack 2 - 2/d at q~ = p/d: both items, for all integers and every d (z3)"
 
 
 @check(

@@ -302,22 +302,31 @@ def _chance(data: Grid, algorithm: Algorithm, ranks: int) -> Fraction:
     return probability(algorithm.law(data), lambda outputs: max(algorithm.gaps(data, outputs)) >= ranks)
 
 
+Ties = Callable[[Fraction, int], tuple[Fraction, Fraction]]
+
+
+def tied_records(relative: Fraction, ties: int) -> tuple[Fraction, Fraction]:
+    """What they add in the node, and to the reverse at its lower edge."""
+    return (1 - relative) * ties, relative * ties
+
+
 @check(
     "lem:error",
     "ours:edge-slack",
     rejects=[
-        lambda relative, ties: 0,
-        lambda relative, ties: relative * ties,
-        lambda relative, ties: F(99, 100) * (1 - relative) * ties,
-        lambda relative, ties: F(101, 100) * (1 - relative) * ties,
+        lambda relative, ties: (F(0), F(0)),
+        lambda relative, ties: tied_records(relative, ties)[::-1],
+        lambda relative, ties: ((1 - relative) * ties, (1 - relative) * ties),
+        *(
+            lambda relative, ties, by=by: (by[0] * (1 - relative) * ties, by[1] * relative * ties)
+            for by in ((F(99, 100), 1), (F(101, 100), 1), (1, F(99, 100)), (1, F(101, 100)))
+        ),
     ],
 )
-def check_tied_edge(
-    subject: Callable[[Fraction, int], Fraction] = lambda relative, ties: (1 - relative) * ties,
-) -> str:
+def check_tied_edge(subject: Ties = tied_records) -> str:
     """A lower edge that equals t records throws them all out of the node, so the node's target moves by t, and its
-    gap counts none of them: (1 - q~) t ranks beyond the edges' errors, attained. An upper edge on t records adds
-    nothing: they lie above it for its own gap too."""
+    gap counts none of them: (1 - q~) t ranks beyond the edges' errors, attained; at the edge itself, which lies below
+    them, q~ t in the reverse. An upper edge on t records adds nothing: they lie above it for its own gap too."""
     for ties, relative in itertools.product((1, 2, 5, 1000), (F(1, 4), HALF, F(3, 4))):
         inside = 4 * 12
         data = Points((F(1),) * ties + tuple(F(2 + i) for i in range(inside)))
@@ -325,12 +334,31 @@ def check_tied_edge(
         assert view.size == inside, "the tied records are in no node above the edge"
         o = F(3, 2) + math.floor(relative * view.size)  # gap zero in the node
         lost = gap(data, relative, o) - (1 - relative) * gap(data, F(0), F(1))
+        at = gap(data, relative, F(1)) - abs(view.below(F(1)) - math.floor(relative * view.size))
         rounding = 1  # floors of both targets
-        assert subject(relative, ties) - rounding < lost <= subject(relative, ties) + rounding, (ties, relative, lost)
+        for claimed, found in zip(subject(relative, ties), (lost, at), strict=True):
+            assert claimed - rounding < found <= claimed + rounding, (ties, relative, found)
         above = Points(tuple(F(1 + i) for i in range(inside)) + (F(100),) * ties)
         beneath = Restricted(above, -INFINITY, F(100))
         own = F(inside, inside + ties)  # the quantile that the upper edge gives without error
         o = math.floor(relative * beneath.size) + HALF
         assert beneath.size == inside and gap(above, own, F(100)) == 0
         assert gap(above, relative * own, o) < rounding + 1, "an upper edge"
-    return "an edge on t equal records shifts the node's target by (1 - q~) t ranks, beyond any slack for floors"
+    _tied_edges_keep(subject)
+    return "an edge on t equal records adds (1 - q~) t ranks in its node, q~ t to the reverse at itself; no more"
+
+
+def _tied_edges_keep(subject: Ties) -> None:
+    """Both items of lem:error with ties on the edges of a node, quantiles and outputs of all kinds."""
+    for ties, below, relative in itertools.product((1, 4), (0, 2), (F(1, 3), HALF, F(3, 4))):
+        values = (*(F(-i) for i in range(below)), *(F(1),) * ties, *map(F, range(2, 6)), *(F(9),) * 2)
+        data, n = Points(tuple(sorted(values))), len(values)
+        view = Restricted(data, F(1), F(9))
+        inner, at = subject(relative, ties)
+        for lo, hi in itertools.combinations([F(i, n) for i in range(n + 1)], 2):
+            edges = (1 - relative) * gap(data, lo, F(1)) + relative * gap(data, hi, F(9)) + lem_error(relative)
+            for o in (F(1), F(3, 2), F(7, 2), F(9)):
+                node = abs(view.below(o) - math.floor(relative * view.size))
+                whole = gap(data, lo + relative * (hi - lo), o)
+                assert whole <= node + edges + (at if o == 1 else inner), (ties, lo, hi, o)
+                assert node <= whole + edges + inner, (ties, lo, hi, o)

@@ -11,7 +11,7 @@ import z3
 
 from pq import gap as gap_with_ties
 from proofs_checks.engine.registry import check
-from proofs_checks.tools.exact import Algorithm, Grid, Points, Prior, gap, probability, psi
+from proofs_checks.tools.exact import Algorithm, Grid, Points, Prior, adapt, gap, probability, psi
 from proofs_checks.tools.solver import absolute, maximum, prove
 
 F = Fraction
@@ -181,14 +181,25 @@ def check_sorting(subject: tuple[bool, int] = (True, 3)) -> str:
 
 @check("text:out-of-order", code=Algorithm, rejects=[(2, False), (3, True)])
 def check_out_of_order(subject: tuple[int, bool] = (3, False)) -> str:
-    """Two estimates of one node can come out in the wrong order; a binary tree's never do."""
+    """Two estimates of one node can come out in the wrong order, for K = 3 and more; a binary tree's never do, as each
+    estimate lies between the edges of its node: both adaptations, on a grid and with ties."""
     priors: tuple[Prior, ...] = tuple({k + F(i, 4): F(1, 5) for k in range(5)} for i in (1, 2, 3))
-    crossed = []
-    (some, ordered) = subject
-    for arity, count in ((some, 2), (2, 3)):
-        algorithm = Algorithm(QUARTERS[:count], priors[:count], (HALF,) * count, arity=arity, ordered=ordered)
-        law = algorithm.law(Grid(4))
-        crossed.append(sum((p for o, p in law.items() if list(o) != sorted(o)), F(0)))
-    assert crossed[0] > 0, "always in order"
-    assert crossed[1] == 0
-    return f"K = 3, four records: the two estimates of the root are out of order w.p. {float(crossed[0]):.3f} (exact)"
+    some, ordered = subject
+    columns: tuple[Grid | Points, ...] = (Grid(4), Points((F(1), F(1), F(1), F(3))))
+
+    def crossed(arity: int, count: int, adaptation: str, data: Grid | Points) -> Fraction:
+        levels, z = QUARTERS[:count], (HALF,) * count
+        algorithm = Algorithm(levels, priors[:count], z, arity=arity, ordered=ordered, adaptation=adaptation)
+        return sum((p for o, p in algorithm.law(data).items() if list(o) != sorted(o)), F(0))
+
+    found = F(0)
+    for adaptation, data in itertools.product(("edge", "conditional"), columns):
+        found = crossed(some, some - 1, adaptation, data)
+        assert found > 0 and crossed(some + 1, some, adaptation, data) > 0, "always in order"
+        assert crossed(2, 3, adaptation, data) == 0
+    outputs = [F(k, 4) for k in range(21)]
+    for low, high in itertools.combinations(outputs[::3], 2):
+        for prior, adaptation in itertools.product(priors, ("edge", "conditional")):
+            if adaptation == "edge" or any(low < o < high for o in prior):
+                assert all(low <= o <= high for o in adapt(prior, low, high, adaptation)), "beyond an edge"
+    return f"K = 3, four records: the two estimates of the root are out of order w.p. {float(found):.3f} (exact)"

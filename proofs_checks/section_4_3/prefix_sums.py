@@ -189,6 +189,7 @@ def check_square_root_error(subject: Callable[[int], Fraction] = square_root_err
     prove(z3.Implies(k > 0, (2 * k + 1) ** 2 > 4 * k * (k + 1)), "k c_k^2 grows")
     grown = [j * c * c for j, c in enumerate(coefficients(200))]
     assert all(before < after for before, after in pairwise(grown)) and arb(float(grown[-1])) < 1 / arb.pi()
+    assert all(float(s) <= 1 + (1 + math.log(t)) / math.pi for t, s in enumerate(squares(300), 1)), "as the row says"
     ones = list(accumulate(t.bit_count() for t in range(4096)))
     assert all(2 * ones[n - 1] >= n * math.log2(0.75 * n) - 1e-9 for n in range(1, 4096))
     third, two = arb(1) / 3, arb(2).log()

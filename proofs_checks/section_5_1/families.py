@@ -66,6 +66,9 @@ def check_bounded_loss(subject: Callable[[int], tuple[Fraction, Fraction]] = lam
         for inner in (F(1), F(1, 10**6)):
             law = [(1 - inner) / 2, *[inner / (n - 1)] * (n - 1), (1 - inner) / 2]
             assert sum(share * z ** abs(k - n // 2) for k, share in enumerate(law)) > far_off, "constant"
+    for mass, z in itertools.product((F(0), F(1, 3), F(1)), (F(1, 2), F(1, 100))):  # two equal records, the rank is 1
+        tied = {0: mass, 1: F(0), 2: 1 - mass}  # no mass between them, wherever the location is
+        assert sum(share * z ** abs(k - 1) for k, share in tied.items()) == z, "constant at eps/2"
     x, y, t, low, high, bound, far = z3.Reals("x y t low high bound far")
     rising = (x < y, low < high, t > 0, far * (y - x) >= high * (y - x) + t * (high - low))  # the chord, carried on
     follows(*rising, t * (high - low) > (bound - high) * (y - x), goal=far > bound)
@@ -78,7 +81,7 @@ def check_epsilon_loss(subject: Callable[[float], Any] = epsilon_loss) -> str:
     excess = subject(2) - (subject(-2) + subject(6)) / 2
     assert excess.a > 0, "no certificate"
     assert all(value.a > -1e-12 and value.b < 0.5 + 1e-12 for value in map(subject, (-50, -1, 0, 1, 50)))
-    return f"U^(eps) of a location family is bounded, so never convex; one record: {float(excess.a):.4f} above a chord"
+    return f"U^(eps) of a location family is bounded, so not convex; one record: {float(excess.a):.4f} above a chord"
 
 
 def standardised(family: str, a: Any, b: Any, theta: Any, phi: Any) -> Any:

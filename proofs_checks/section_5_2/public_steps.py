@@ -114,6 +114,9 @@ def check_decomposition(subject: Callable[..., Fraction] = telescoped) -> str:
         assert trial > 1 or excess[0] == subject(laws, mine, best) + excess[2], (
             "attained where one of them is always right"
         )
+        first = sum((abs(a - b) * abs(p - r) for a, b, p, r in zip(mine, best, *laws[:2], strict=True)), F(0))
+        sharper = first + telescoped(laws[1:], mine, best) + excess[2]
+        assert excess[0] <= sharper <= telescoped(laws, mine, best) + excess[2], "with the difference in the first"
     return "thm:pubpri, decomposition: excess <= both integrals + error of the descent (300 exact cases)"
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import mpmath
 import numpy as np
 import sympy
+import z3
 from scipy import stats
 
 from pq.core.decode import count_likelihood
@@ -27,6 +28,7 @@ from pq.core.tracking import (
     tracking_rate,
 )
 from proofs_checks.engine.registry import check
+from proofs_checks.tools.solver import follows
 
 F = Fraction
 Likelihood = Callable[[Any, Any, float], tuple[Any, Any, Any]]
@@ -169,6 +171,31 @@ def check_information(subject: Likelihood = count_likelihood) -> str:
         apart.append(stated / true)
     assert min(apart) > 1 - 1e-6 and 1.087 < max(apart) < 1.088, (min(apart), max(apart))
     return f"information of a noisy count: stated over true from {min(apart):.3f} to {max(apart):.3f}, proved within 2"
+
+
+@check(
+    "ours:count-information",
+    rejects=[*((2 * by, F(1)) for by in (F(99, 100), F(101, 100))), *((F(2), by) for by in (F(99, 100), F(101, 100)))],
+)
+def check_information_bounds(subject: tuple[Fraction, Fraction] = (F(2), F(1))) -> str:
+    """What enters the two bounds: the noise's variance for Cramer and Rao's, its information for Stam's. Between them
+    lies the formula, for every t, and they are less than a factor of two apart (z3).
+
+    subject: the noise's share of the reciprocals, in 1/r^2.
+    """
+    x, r = sympy.symbols("x r", positive=True)
+    density = r / 2 * sympy.exp(-r * x)  # twice for both sides
+    variance = 2 * sympy.integrate(x**2 * density, (x, 0, sympy.oo))
+    information = 2 * sympy.integrate(sympy.diff(sympy.log(density), x) ** 2 * density, (x, 0, sympy.oo))
+    assert (
+        sympy.simplify(variance * r**2 - subject[0]) == 0 and sympy.simplify(1 / information * r**2 - subject[1]) == 0
+    )
+    mean, noise, t = z3.Reals("mean noise t")  # noise is 1/r^2
+    low, high = (mean + share * noise for share in subject[::-1])
+    formula = mean * (1 + t) + (1 + 2 * t) * noise  # times 1 + t
+    positive = (mean > 0, noise > 0, t > 0)
+    follows(*positive, goal=z3.And(low * (1 + t) < formula, formula < high * (1 + t), high < 2 * low))
+    return "information of a noisy count: variance 2/r^2 and information r^2 of the noise, the formula between (z3)"
 
 
 def _of_its_epsilon(noise: DiscreteLaplace) -> float:
