@@ -297,6 +297,13 @@ def check_path_of_cells(subject: Callable[[float], float] = lambda q: 1 + q) -> 
         noisy = rng.integers(-9, 10, int(rng.integers(1, 8)))
         fitted = [max(v, F(0)) for v in least_squares([F(int(v)) for v in np.cumsum(noisy)])]
         assert np.allclose(np.cumsum(isotonic_records(noisy)), [float(v) for v in fitted], atol=1e-6), noisy
+        sums, others = (np.cumsum(values).tolist() for values in (noisy, rng.integers(-9, 10, len(noisy))))
+        images = (least_squares([F(v) for v in values]) for values in (sums, others))
+        apart = max(abs(a - b) for a, b in zip(*images, strict=True))
+        assert apart <= max(abs(a - b) for a, b in zip(sums, others, strict=True)), "farther apart than before"
+    counts, noise = np.array([3, 3]), np.array([-2, 4])  # a rounded gap: all six records are below, floor(6/7) is 0
+    law = DecodedDistribution(np.array([1.0]), isotonic_records(counts + noise), (0.0, 2.0))
+    assert law.quantile(np.array([1 / 7]))[0] > 1 and 6 - 6 / 7 < subject(1 / 7) * 2 + 3 < 6, "not of rounded gaps"
     return f"gaps of all quantiles within (1 + q) D + r of the noises drawn, {len(paths)} of them; attained"
 
 
