@@ -201,7 +201,7 @@ def check_weights_are_given_order(subject: Weighted = given_order) -> str:
     return "U is convex in weights of members given that their outputs come out in order (fractions)"
 
 
-Region = Callable[[Any, Any, Any, Any, Any], Any]
+Region = Callable[..., Any]
 
 
 def below_end(place: Any, width: Any, z: Any, end: Any, sign: int) -> Any:
