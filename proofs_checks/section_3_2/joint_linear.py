@@ -249,6 +249,33 @@ def least_squares(values: Sequence[Fraction]) -> list[Fraction]:
     return [max(min(means[i, j] for j in range(k, n)) for i in range(k + 1)) for k in range(n)]
 
 
+def _of_clipped_counts(values: Sequence[Fraction]) -> list[Fraction]:
+    """Counts below 0 set to 0, which makes the sums rise too."""
+    return list(itertools.accumulate(max(b - a, F(0)) for a, b in itertools.pairwise([F(0), *values])))
+
+
+def _overshot(values: Sequence[Fraction]) -> list[Fraction]:
+    """The image, as far again beyond the sorted values."""
+    return [2 * v - w for v, w in zip(least_squares(values), sorted(values), strict=True)]
+
+
+@check("ours:cells-free", rejects=[_of_clipped_counts, _overshot, lambda values: [F(101, 100) * v for v in values]])
+def check_isotonic_regression(subject: Callable[[Sequence[Fraction]], list[Fraction]] = least_squares) -> str:
+    """Isotonic regression leaves values that rise as they are, and no two images are farther apart in the largest norm
+    than what they are of, in fractions."""
+    rng, cases = np.random.default_rng(73), 0
+    for _ in range(200):
+        one, other = ([F(int(v)) for v in np.cumsum(rng.integers(-9, 10, cases % 7 + 1))] for _ in range(2))
+        rising = sorted(one)
+        assert subject(rising) == rising, "changed"
+        for two in (other, rising):
+            images = subject(one), subject(two)
+            apart, before = (max(abs(a - b) for a, b in zip(*v, strict=True)) for v in (images, (one, two)))
+            assert apart <= before, (one, two)
+        cases += 1
+    return f"isotonic regression does not increase distances in the largest norm: {cases} sequences in fractions"
+
+
 Drawn = tuple[int, int, np.ndarray]  # D, r, and the gaps of all levels
 
 
@@ -297,6 +324,9 @@ def check_path_of_cells(subject: Callable[[float], float] = lambda q: 1 + q) -> 
         noisy = rng.integers(-9, 10, int(rng.integers(1, 8)))
         fitted = [max(v, F(0)) for v in least_squares([F(int(v)) for v in np.cumsum(noisy)])]
         assert np.allclose(np.cumsum(isotonic_records(noisy)), [float(v) for v in fitted], atol=1e-6), noisy
+    counts, noise = np.array([3, 3]), np.array([-2, 4])  # a rounded gap: all six records are below, floor(6/7) is 0
+    law = DecodedDistribution(np.array([1.0]), isotonic_records(counts + noise), (0.0, 2.0))
+    assert law.quantile(np.array([1 / 7]))[0] > 1 and 6 - 6 / 7 < subject(1 / 7) * 2 + 3 < 6, "not of rounded gaps"
     return f"gaps of all quantiles within (1 + q) D + r of the noises drawn, {len(paths)} of them; attained"
 
 

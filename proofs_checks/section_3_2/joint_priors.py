@@ -9,14 +9,17 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
+import z3
 
 from pq.bounds import joint_gap, joint_mixed_gap, joint_mixed_psi
 from pq.core.public_joint import average_posterior
 from pq.losses import joint_mixture, place_and_width
 from proofs_checks.engine.registry import check
 from proofs_checks.section_3_2.joint import exact_best
+from proofs_checks.tools.solver import follows
 
 F = Fraction
+HALF = F(1, 2)
 EPSILON = 2 * math.log(2)  # scores count in powers of two
 BETAS = (F(1, 2), F(1, 10), F(1, 1000))
 
@@ -164,6 +167,70 @@ def check_convex_in_weights(subject: Callable[..., tuple[float, Any]] = joint_mi
             assert exact[1] >= value + float(gradient @ step) - 1e-9
             cases += 1
     return f"U is convex in the weights of a joint prior: {cases} tangents"
+
+
+Weighted = Callable[[Fraction, tuple[Fraction, ...], tuple[Fraction, ...]], Fraction]
+
+
+def given_order(weight: Fraction, boxes: tuple[Fraction, ...], orders: tuple[Fraction, ...]) -> Fraction:
+    """Psi of two members, from their masses of the box and of outputs in order: the weight is of outputs in order."""
+    return (1 - weight) * boxes[0] / orders[0] + weight * boxes[1] / orders[1]
+
+
+def _as_given(weight: Fraction, boxes: tuple[Fraction, ...], orders: tuple[Fraction, ...]) -> Fraction:
+    """The weight is that of the draws, before those out of order are left out."""
+    box, order = ((1 - weight) * one + weight * other for one, other in (boxes, orders))
+    return box / order
+
+
+def _half_given(weight: Fraction, *members: tuple[Fraction, ...]) -> Fraction:
+    return (given_order(weight, *members) + _as_given(weight, *members)) / 2
+
+
+@check("ours:joint-convex", rejects=[_as_given, _half_given])
+def check_weights_are_given_order(subject: Weighted = given_order) -> str:
+    """Psi at the middle of two weights is at least the geometric mean, in fractions; with weights of the draws it is
+    not where one member is in order always and the other in half of its draws, with the same mass in the box."""
+    grid = [F(k, 8) for k in range(9)]
+    for orders, boxes in itertools.product(
+        ((F(1), HALF), (F(1), F(1)), (F(1, 6), F(9, 10))), ((F(1, 16), F(1, 16)), (F(1, 9), F(1, 1000)))
+    ):
+        for one, other in itertools.product(grid, repeat=2):
+            ends = subject(one, boxes, orders) * subject(other, boxes, orders)
+            assert subject((one + other) / 2, boxes, orders) ** 2 >= ends, (orders, boxes, one, other)
+    return "U is convex in weights of members given that their outputs come out in order (fractions)"
+
+
+Region = Callable[..., Any]
+
+
+def below_end(place: Any, width: Any, z: Any, end: Any, sign: int) -> Any:
+    """z + theta at most the end times phi, or at least that, for a/b = place and 1/b = width."""
+    return sign * (z + place) <= sign * end * width
+
+
+@check(
+    "ours:joint-convex",
+    rejects=[
+        lambda place, width, z, end, sign: sign * (place + width * z) <= sign * end,  # in place and width
+        lambda place, width, z, end, sign: sign * (z + place * width) <= sign * end * width,  # in place and 1/width
+        lambda place, width, z, end, sign: sign * width * (z + place) <= sign * end,  # in a/b and width
+    ],
+)
+def check_region_is_convex(subject: Region = below_end) -> str:
+    """The points (z, theta, phi) with z + theta in phi times an interval are convex, for either end and at any part of
+    the way, hence so are those of a box; and outputs (z + theta)/phi are in order where z is (z3, all values)."""
+    names = ("theta", "phi", "z")
+    one, other = ([z3.Real(name + side) for name in names] for side in "01")
+    end, part, second = z3.Reals("end part second")
+    for sign in (1, -1):
+        between = [(1 - part) * a + part * b for a, b in zip(one, other, strict=True)]
+        inside = (part >= 0, part <= 1, one[1] > 0, other[1] > 0)
+        follows(*inside, subject(*one, end, sign), subject(*other, end, sign), goal=subject(*between, end, sign))
+    theta, phi, z = one
+    for first, then in ((z, second), (second, z)):
+        follows(phi > 0, first <= then, goal=(first + theta) / phi <= (then + theta) / phi)
+    return "the region that Prekopa's theorem needs is convex in (z, a/b, 1/b), and the order does not move (z3)"
 
 
 BASE = ((F(-1), F(1, 2)), (F(0), F(1)), (F(1), F(1, 2)))  # locations and scales, in units of log 2

@@ -19,6 +19,7 @@ from proofs_checks.tools.exact import (
     INFINITY,
     Algorithm,
     Grid,
+    Position,
     Prior,
     Restricted,
     adapt,
@@ -267,26 +268,38 @@ def check_levels_of_two(subject: tuple[Fraction, int] = (F(2), 2)) -> str:
     return f"beta/d a level, sums known when their level runs: failure {float(found[0]):.3f} of beta (exact laws)"
 
 
-def _original(data: Grid, algorithm: Algorithm) -> set[Fraction]:
-    """m over the harmonic mean with the original priors, which no run changes."""
-    return {algorithm.inverse_psi_sum(data)}
+Values = dict[tuple[Position, ...], Fraction]  # of m over Psi^, by the outcome
 
 
-def restricted_values(data: Grid, algorithm: Algorithm) -> set[Fraction]:
+def restricted_values(data: Grid, algorithm: Algorithm) -> Values:
     """m over Psi^ of every outcome."""
-    return {sum(inverse_psis(data, algorithm, outputs)) for outputs in algorithm.law(data)}
+    return {outputs: sum(inverse_psis(data, algorithm, outputs), F(0)) for outputs in algorithm.law(data)}
 
 
-def _mean_of_runs(data: Grid, algorithm: Algorithm) -> set[Fraction]:
+def _original(data: Grid, algorithm: Algorithm) -> Values:
+    """m over the harmonic mean with the original priors, which no run changes."""
+    return dict.fromkeys(algorithm.law(data), algorithm.inverse_psi_sum(data))
+
+
+def _mean_of_runs(data: Grid, algorithm: Algorithm) -> Values:
     """What m over Psi^ is on average over the runs."""
-    return {sum((p * sum(inverse_psis(data, algorithm, o)) for o, p in algorithm.law(data).items()), Fraction(0))}
+    law, values = algorithm.law(data), restricted_values(data, algorithm)
+    return dict.fromkeys(law, sum((p * values[outputs] for outputs, p in law.items()), F(0)))
 
 
-@check("text:random-psi-hat", rejects=[_original, _mean_of_runs])
-def check_random_metric(subject: Callable[[Grid, Algorithm], set[Fraction]] = restricted_values) -> str:
-    """Psi^ takes different values on different runs for the same data and priors."""
+def _of_own_outputs(data: Grid, algorithm: Algorithm) -> Values:
+    """As if what a leaf releases decided as well."""
+    return {outputs: value + F(outputs[0]) for outputs, value in restricted_values(data, algorithm).items()}
+
+
+@check("text:random-psi-hat", rejects=[_original, _mean_of_runs, _of_own_outputs])
+def check_random_metric(subject: Callable[[Grid, Algorithm], Values] = restricted_values) -> str:
+    """Psi^ takes different values on different runs for the same data and priors; each is that of the root's output,
+    which is an edge of both other nodes, whatever these release."""
     priors: tuple[Prior, ...] = tuple({k + F(i, 4): F(1, 5) for k in range(5)} for i in (1, 2, 3))
     algorithm = Algorithm(QUARTERS, priors, (F(1, 3),) * 3, adaptation="conditional")
     values = subject(Grid(4), algorithm)
-    assert len(values) == 3, "not the three values of the row"
-    return f"Psi^ is random: {len(values)} values on one instance of three quantiles and four records"
+    assert len(set(values.values())) == 3, "not the three values of the row"
+    by_edge = {(outputs[1], value) for outputs, value in values.items()}
+    assert len(by_edge) == len({edge for edge, _ in by_edge}) == 5 < len(values), "more than the edges decides"
+    return "Psi^ is random: 3 values on one instance of three quantiles and four records, by the root's output"

@@ -171,6 +171,7 @@ def check_depth_budgets(subject: Callable[[float], int] = lambda p: FIRST[p]) ->
         assert [kary_depth(m, least_arity(m)) for m in (first - 1, first)] == [levels - 1, levels], (p, first)
         saved = [shares[d] / d * c_p(p) / 2 / (1 - 0.5**d) for d in (39, 500)]
         assert 1 <= saved[1] <= saved[0] and saved[1] <= 1 + 500 ** (1 - p) / (p - 1), (p, saved)
+    assert round(257**8 / 2**64, 2) == 1.03, "as the row says"
     assert math.isclose(1.25 * kary_constant(2, 2.0), 7.5) and 2 * (2**2 - 1) == 6, "m = 3, K = 3: two levels"
     for d in range(2, 60):
         arity = 2 ** (d - 1) + 1

@@ -82,4 +82,7 @@ def check_must_grow(
             floors = {F(1, 1000), F(1, 10), F(1, 2), lam} - {0}
             forced += [slope or forced_by_floor(lam, d, gamma) > 0 for gamma in floors]
         assert all(forced) == subject(v, lam), (v, lam)
+        if lam == 1:
+            assert set(line((1 - lam) * v, 8)) == {F(1, 8)}, "the uniform alone"
+            assert forced_by_floor(lam, 8, F(1, 2)) == 0, "which has no regret"
     return "d and gamma fixed force a regret linear in T for V > 0 and for lambda = 0 on every learner (balls)"

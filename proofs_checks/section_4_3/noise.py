@@ -182,6 +182,8 @@ def check_node_count(subject: Callable[..., int] = bounds.tree_nodes) -> str:
             for total in (False, True):
                 lengths = [k for k in range(80) if 2**k <= (steps if total else steps - 1)]
                 assert subject(steps, release_total=total) == len(lengths), (steps, total)
+            held = subject(steps, release_total=True)
+            assert 2 ** (held - 1) < steps + 1 <= 2**held, "ceil(log2(T + 1)) is the bit length"
     assert bounds.dpftrl_noise(1, 1.0, 1e-6, version="paper") == 0.0 < bounds.dpftrl_noise(1, 1.0, 1e-6), "the row's"
     for steps in range(1, 65):
         for total in (False, True):
@@ -190,6 +192,8 @@ def check_node_count(subject: Callable[..., int] = bounds.tree_nodes) -> str:
             assert all((a - 1) % (b - a + 1) == 0 and (b - a + 1).bit_count() == 1 for a, b in nodes), "dyadic"
             most = max((sum(a <= leaf <= b for a, b in nodes) for leaf in range(1, steps + 1)), default=0)
             assert subject(steps, release_total=total) == most, (steps, total, most)
+            spare = math.ceil(math.log2(steps + 1)) - most  # of the count that thm:sequential prints
+            assert spare == (not total and steps.bit_count() == 1), "one too many without the last sum, at powers of 2"
             if total and most > math.ceil(math.log2(steps)):
                 short.append(steps)
     assert short == [1, 2, 4, 8, 16, 32, 64]

@@ -152,6 +152,10 @@ def check_robust_comparator(subject: Mixing = (mixing_weight, mixing_cost)) -> s
             least = _rise((F(1, 2), F(1, 2) + F(1, 10**12)), (F(1, 2),), lam, x)
             assert least <= cost_of(x) + 1e-12, (gamma, lam, "costs more")
             assert lam == 1 or least >= cost_of(x) - 1e-6, (gamma, lam, "not attained")
+    share, gamma_, lam_ = z3.Reals("share gamma lambda")  # -log(1 - x) is convex, so below its chord on [0, 1/2]
+    given = (lam_ >= 0, lam_ < gamma_, gamma_ <= F(1, 2), share * (1 - lam_) == gamma_ - lam_)
+    follows(*given, goal=z3.And(share > 0, share <= F(1, 2)))
+    assert math.isclose(mixing_cost(F(1, 2)), math.log(2)), "the chord's end"
     gamma, lam = F(1, 2), F(2, 5)
     cost, claimed = mixing_cost(mixing_weight(gamma, lam)), 2 * float(gamma - lam) * math.log(2)
     assert (round(cost, 3), round(claimed, 3)) == (0.182, 0.139), "as the row says"

@@ -85,7 +85,7 @@ def check_exponential_tails(
 ) -> str:
     """Every continuous log-concave density is at most C exp(-c |x|), as Lemma 1 of Cule and Samworth (2010) says: on
     each side of a place inside its support, here 0, it is smaller somewhere and not yet 0, and log f falls at least as
-    fast beyond that place as on the way to it.
+    fast beyond that place as on the way to it. Those that jump to 0: `check_jumps`.
 
     subject: c, from the slopes of log f between 0 and the two places.
     """
@@ -109,6 +109,27 @@ def check_exponential_tails(
     )
     follows(*inside, bound >= top + fall * near, rate > 0, goal=value <= bound + rate * near - rate * middle)
     return "every continuous log-concave density is below some C exp(-c |x|) with c > 0 (z3)"
+
+
+@check(
+    "text:not-robust",
+    "thm:impossibility",
+    rejects=[lambda fall: 0, lambda fall: fall / 2, lambda fall: F(99, 100) * fall],
+)
+def check_jumps(subject: Callable[[Any], Any] = lambda fall: fall) -> str:
+    """The same of a log-concave density that on one side of 0 is not smaller before it is 0, as that of a uniform law
+    or of waiting times: up to the end of its support log f is below the line from a place on the other side through 0,
+    so C = exp(bound + c end).
+
+    subject: what log f rises at most to the one side, per length, if it falls by that on the way to the other.
+    """
+    near, middle, end, top, before = z3.Reals("near middle end top before")  # log f at 0 and at -near
+    value, fall, bound, rate = z3.Reals("value fall bound rate")
+    concave = (near > 0, middle > 0, middle <= end, (near + middle) * top >= middle * before + near * value)
+    line = (fall >= 0, near * fall >= top - before, bound >= top + subject(fall) * end)
+    follows(*concave, *line, rate > 0, goal=value <= bound)
+    follows(middle <= end, rate > 0, value <= bound, goal=value <= bound + rate * end - rate * middle)
+    return "log-concave densities that jump to 0 are below some C exp(-c |x|) as well (z3)"
 
 
 @check(

@@ -70,7 +70,47 @@ def check_joint_convexity(subject: tuple[Branch, Branch] = (inner_branch, outer_
     for variable in (u, z):
         slopes = sympy.diff(loss - outside, variable).subs(z, u)
         assert sympy.simplify(slopes.rewrite(sympy.exp)) == 0, variable
+    bend = (entries[z, z].subs(z, u) - sympy.exp(u) * sympy.sinh(u)).rewrite(sympy.exp)
+    assert sympy.simplify(bend) == 0, "the second derivative in z jumps to 0: not twice continuously differentiable"
     return "jointly convex in (theta, phi): Hessian minors (sympy), strictly inside; C1 where the two branches meet"
+
+
+def near_tail(t: Any) -> Any:
+    """U at rank 0 with the location below b, t = b phi - theta; at rank n with t = theta - a phi."""
+    return -sympy.log(1 - sympy.exp(-t) / 2)
+
+
+def far_tail(t: Any) -> Any:
+    """The same where t is negative."""
+    return sympy.log(2) - t
+
+
+@check(
+    "eq:closed-form/joint-convexity",
+    "text:burridge",
+    code=laplace_interval,
+    rejects=[
+        (lambda t: -sympy.log(1 - sympy.exp(-t) / 3), far_tail),
+        (lambda t: near_tail(t) * sympy.Rational(101, 100), far_tail),
+        (lambda t: -sympy.log(1 - sympy.exp(-2 * t) / 2), far_tail),
+        (near_tail, lambda t: sympy.log(2) - 2 * t),
+        (near_tail, lambda t: sympy.log(2) - sympy.sinh(t)),
+    ],
+)
+def check_convex_tails(subject: tuple[Callable[[Any], Any], Callable[[Any], Any]] = (near_tail, far_tail)) -> str:
+    """At ranks 0 and n U is a convex function of t, which is linear in (theta, phi): second derivatives, and one slope
+    where the two meet; the package's losses are these."""
+    t = sympy.symbols("t", real=True)
+    near, far = (part(t) for part in subject)
+    share = sympy.exp(-t) / 2  # at most 1/2 for t >= 0, so the second derivative is positive
+    assert sympy.simplify(sympy.diff(near, t, 2) * (1 - share) ** 2 - share) == 0
+    assert sympy.diff(far, t, 2) == 0
+    assert sympy.simplify((near - far).subs(t, 0)) == 0 and sympy.simplify(sympy.diff(near - far, t).subs(t, 0)) == 0
+    for theta, phi, end in itertools.product((-3.0, 0.5, 7.0), (0.2, 1.0, 4.0), (-2.0, 0.0, 3.0)):
+        for ends, place in (((-math.inf, end), end * phi - theta), ((end, math.inf), theta - end * phi)):
+            wanted = float(sympy.N((near if place >= 0 else far).subs(t, place), 30))
+            assert math.isclose(float(laplace_interval(theta, phi, *ends)[0]), wanted, rel_tol=1e-9, abs_tol=1e-12)
+    return "ranks 0 and n: the Laplace loss is convex in (theta, phi), C1 at the end of the interval (sympy)"
 
 
 def density_integral(theta: Any, phi: Any, a: Any, b: Any, digits: int = 50) -> Any:

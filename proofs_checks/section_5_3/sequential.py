@@ -232,7 +232,7 @@ def check_dropped_one(subject: Callable[[int, int, float], float] = simplified) 
         for beta in (0.5, 0.999, 0.9999999):
             assert first_step_regret(d, 1.0, 1.0, 1.0) <= subject(1, d, beta), (d, beta)
     noise = z3.Real("noise")
-    follows(noise >= 1, goal=1 + noise <= 2 * noise)  # or with the noise doubled, from 1 on
+    follows(goal=(1 + noise <= 2 * noise) == (noise >= 1))  # or with the noise doubled, just from 1 on
     shown = 4 * 3 * math.sqrt(math.sqrt(2 * math.log(1 / 0.9999999) * math.log(2e6)))
     row = round(shown, 2), round(first_step_regret(1, 1.0, 1.0, 1.0), 2)
     assert row == (0.5, 0.99), "as the row says"
