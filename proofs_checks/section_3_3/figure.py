@@ -109,4 +109,12 @@ def check_stored_figure(subject: tuple[str, str] = ("original", "kary_edge")) ->
         assert abs(difference) < 0.125 * float(np.mean(gaps[1])), (data, difference)
         scores[data] = difference / (math.hypot(*np.linalg.norm(errors, axis=1)) / 10)
     assert scores["adult_age"] < -3 and abs(scores["gaussian"]) < 2, scores
+    ages = [row for row in rows if row["data"] == "adult_age" and int(row["m"]) >= 9]
+    first, third = (
+        np.array([[float(row[c]) for c in ("max_gap", "max_gap_error")] for row in ages if row["method"] == method])
+        for method in (subject[0], "kary_conditional")
+    )
+    assert first.shape == third.shape == (7, 2)
+    behind = float(np.sum(first - third, axis=0)[0]) / math.hypot(*first[:, 1], *third[:, 1])
+    assert 3 < behind < 4, "as the row says"
     return f"fig:mplots: at 0.1 the original is {-scores['adult_age']:.1f} standard errors ahead on ages, stored"

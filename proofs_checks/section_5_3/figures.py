@@ -82,6 +82,19 @@ def check_mixing(subject: Callable[[str], str] = lambda method: f"{method}_plain
     plain, mixed = by_budget(data, subject("prox")), by_budget(data, "prox")
     lower = [epsilon for epsilon in mixed if epsilon <= 0.1 and plain[epsilon][0] < mixed[epsilon][0]]
     assert lower == [epsilon for epsilon in mixed if epsilon <= 0.1] and not ahead(mixed, plain)[0], lower
+    for data, calibration in itertools.product((*TASKS, "worldnews"), ("sharp", "paper")):
+        found = {}
+        for method in ("prev", "prox"):
+            two = (by_budget(data, one, calibration=calibration) for one in (subject(method), method))
+            found[method] = ahead(*two)
+        assert len(found["prev"][0]) >= 7 and not found["prev"][1], (data, calibration)
+        gains, costs = found["prox"]
+        assert data != "citibike" or (len(gains) == 4 and not costs), "as the row says"
+        assert data != "worldnews" or not gains + costs, "as the row says"
+        if data == "flights_air_time":
+            one, two = (by_budget(data, one, calibration=calibration) for one in ("prox", subject("prox")))
+            assert not gains and sum(epsilon <= 0.01 for epsilon in costs) >= 4
+            assert 1.1 < max(one[epsilon][0] / two[epsilon][0] for epsilon in one) < 1.125, "up to an eighth"
     long = [over_time("synthetic", method) for method in ("prox", subject("prox"))]
     later = [day for day in long[0] if day >= 37_000]
     assert ahead(*long)[0] == [day for day in later if day != 39_000] and not ahead(*long)[1]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Iterator
+from datetime import date, timedelta
 from fractions import Fraction
 from pathlib import Path
 
@@ -89,6 +90,14 @@ def test_what_the_readme_of_the_sequential_tables_says_of_single_quantiles() -> 
     single = table.filter(pl.col("m") != 9)
     assert single.height == 600 and set(single["m"]) == {1} and set(single["data"]) == {"synthetic_noisy"}
     assert even_quantiles(1) == [Fraction(1, 2)]
+
+
+def test_what_the_readme_of_the_sequential_tables_says_of_the_days_of_citibike() -> None:
+    folder = ROOT / "results" / "sequential"
+    first, last = re.findall(r"\d{4}-\d{2}-\d{2}", (folder / "README.md").read_text(encoding="utf-8"))
+    for name in ("timeplots", "online-logepsplots"):
+        days = pl.read_csv(folder / f"{name}.csv").filter(data="citibike")["last_day"].max()
+        assert date.fromisoformat(first) + timedelta(days=int(str(days))) == date.fromisoformat(last)
 
 
 def test_what_the_readme_of_the_sequential_tables_says_of_the_break() -> None:
