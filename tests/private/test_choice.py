@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import warnings
 from fractions import Fraction
 from typing import Any
 
@@ -330,6 +331,14 @@ def test_joint_outputs_may_be_unlikely_to_be_in_order(far: float) -> None:
     priors = [pq.Laplace(0, 10), pq.Uniform(-far, -3), pq.Laplace(-far, 1)]
     values = pq.release([], evenly(3), epsilon=1, priors=priors, mechanism="joint").values
     assert np.all(np.diff(values) >= 0.0) and values[2] <= -3.0
+
+
+def test_whether_priors_leave_an_order_is_found_without_a_warning() -> None:
+    """Sums of the nats of several are beyond the floats."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert is_orderable([pq.Normal(place, 1e-154) for place in (0.0, 1.0, 2.0)])
+        assert not is_orderable([pq.Normal(place, 1e-154) for place in (2.0, 1.0, 0.0)])
 
 
 @pytest.mark.parametrize("far", [1e9, 1e100, 1e300])

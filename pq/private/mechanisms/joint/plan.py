@@ -226,8 +226,9 @@ def is_orderable(priors: Sequence[Prior]) -> bool:
     base, cuts, log_tilts = common_base(priors)
     log_base = base.log_mass(np.append(-math.inf, cuts), np.append(cuts, math.inf))
     likeliest = np.zeros(len(log_base))  # of outputs so far, the last in this bin or before
-    for log_masses in log_tilts + log_base:
-        likeliest = np.maximum.accumulate(likeliest + log_masses)
+    with np.errstate(over="ignore"):
+        for log_masses in log_tilts + log_base:
+            likeliest = np.maximum.accumulate(likeliest + log_masses)
     return bool(likeliest[-1] >= -MOST_AGAINST)
 
 
