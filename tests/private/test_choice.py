@@ -337,8 +337,8 @@ def test_whether_priors_leave_an_order_is_found_without_a_warning() -> None:
     """Sums of the nats of several are beyond the floats."""
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert is_orderable([pq.Normal(place, 1e-154) for place in (0.0, 1.0, 2.0)])
-        assert not is_orderable([pq.Normal(place, 1e-154) for place in (2.0, 1.0, 0.0)])
+        assert is_orderable([pq.Normal(place, 1e-154) for place in (0.98, 0.99, 1.0, 1.01, 2.0)])
+        assert not is_orderable([pq.Normal(place, 1e-154) for place in (2.0, 1.01, 1.0, 0.99, 0.98)])
 
 
 @pytest.mark.parametrize("far", [1e9, 1e100, 1e300])
