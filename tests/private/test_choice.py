@@ -337,7 +337,7 @@ def test_whether_priors_leave_an_order_is_found_without_a_warning() -> None:
     """Nats of nine priors at the end of the floats, which is a cut of theirs, are more than the floats hold."""
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        seven = [[pq.Laplace(10.0 * i + place, 0.4) for i in range(7)] for place in range(9)]
+        seven = [[pq.Laplace(10.0 * i + place, 1.0) for i in range(7)] for place in range(9)]
         assert is_orderable([pq.Mixture(places, (1,) * 7) for places in seven])
 
 
