@@ -106,7 +106,7 @@ def project_folder() -> Path | None:
 
 def fresh_folder(base: Path, name: str) -> Path:
     """Make and return `base/name-001`, or the first number after all that are there."""
-    try:
+    with written(base):
         base.mkdir(parents=True, exist_ok=True)
         taken = [path.name[len(name) + 1 :] for path in base.iterdir() if path.name.startswith(f"{name}-")]
         number = 1 + max((int(rest) for rest in taken if rest.isdecimal()), default=0)
@@ -118,13 +118,11 @@ def fresh_folder(base: Path, name: str) -> Path:
                 number += 1
             else:
                 return folder
-    except OSError as error:
-        raise click.ClickException(f"{base} cannot be written: {error.strerror}") from None
 
 
 @contextmanager
 def written(path: Path) -> Iterator[None]:
-    """Within it, a file that cannot be written ends the command with exit code 1."""
+    """Within it, a file or folder that cannot be written ends the command with exit code 1."""
     try:
         yield
     except OSError as error:
