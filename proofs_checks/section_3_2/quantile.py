@@ -108,18 +108,19 @@ def check_exponential_moment(
     """Ours: E exp(epsilon Gap / 2) = mu(R) / Psi, an equality, so E Gap <= (2 / epsilon)(U + log mu(R)) by Jensen and
     eq:quantile by Markov; U alone is enough for a mass of at most one only.
     """
-    beyond = 0
+    beyond, differing = 0, 0
     for data, q, prior, z in one_quantile_cases():
         law = mechanism(Restricted(data, -math.inf, math.inf), q, prior, z)
         inner, total = psi(data, q, prior, z), sum(prior.values())
-        if len(prior) == 1:
-            continue  # the engine takes a short cut there
         assert sum(p / z ** int(gap(data, q, o)) for o, p in law.items()) == subject(inner, total)
         mean = sum(p * gap(data, q, o) for o, p in law.items())
         assert not ball(mean) * -log_ball(z) > log_ball(total / inner), (data, q)
         above = bool(ball(mean) * -log_ball(z) > -log_ball(inner))
         assert total > 1 or not above, (data, q)
         beyond += above
+        optimal = psi(data, q, prior, F(0))
+        differing += optimal > 0 and inner != optimal and subject(optimal, total) != subject(inner, total)
+    assert differing > 20, "Psi^(q) for Psi^(q, epsilon)"
     assert beyond > 5, "U alone bounds the mean for every mass"
     return "ours: E exp(epsilon Gap / 2) = mu(R) / Psi exactly, hence E Gap <= (2 / epsilon)(U + log mu(R))"
 

@@ -253,6 +253,9 @@ def check_target_composition(subject: Callable[[Fraction, int, int], int] = lamb
             assert 0 <= off <= subject(Fraction(mid, d), lo, hi), (n, d, lo, mid, hi)
             largest, allowed = max(largest, off), max(allowed, subject(Fraction(mid, d), lo, hi))
     assert largest == allowed, "more than is needed"
+    assert (3 * 3 // 8, (3 // 2 - 3 // 4) // 2 + 3 // 4) == (1, 0), (
+        "n = 3, q = 3/8 between 1/4 and 1/2, as the row says"
+    )
     (y0, r), (rank, composed) = z3.Reals("y0 r"), z3.Ints("rank composed")  # q n = y0 + r, (1 - q~) lo + q~ hi = y0
     floors = z3.And(r >= 0, r < 1, rank <= y0 + r, y0 + r < rank + 1, composed <= y0, y0 < composed + 1)
     prove(z3.Implies(floors, z3.And(composed <= rank, rank <= composed + 1)), "for all n and quantiles")
@@ -281,14 +284,18 @@ def check_right_of_interval(subject: Callable[[Fraction, int], int] = right_gap)
     return "beyond the right edge the gap is ceil((1 - q~) n); the printed floor is one too small unless q~ n is whole"
 
 
-@check("step:error-left", rejects=[0, -1, 2])
-def check_error_left(subject: int = 1) -> str:
+@check("step:error-left", rejects=[(0, 0), (-1, 0), (2, 0), (1, -1), (1, 1)])
+def check_error_left(subject: tuple[int, int] = (1, 0)) -> str:
     """For o < a^ the proof needs floor(q~ (B - A)) <= floor(q~ B) + floor((1 - q~) A) - C + 1; without the 1 it fails.
 
-    A, B: records below the edges; C <= A: records below o.  The display for o > b^ is right, with the ceiling too.
+    A, B: records below the edges; C <= A: records below o.  The display for o > b^, where C >= B, is right, with the
+    ceiling too.
+
+    subject: what the one and the other need on the right.
     """
+    more, right_more = subject
     big, small, other, part, rest, whole, right = z3.Ints("B A C part rest whole right")
-    worst = 0
+    worst, right_worst = -9, -9
     for d in range(2, 9):
         for top in range(1, d):
             for a, b in itertools.product(range(2 * d), repeat=2):
@@ -296,15 +303,18 @@ def check_error_left(subject: int = 1) -> str:
                     left = top * (b - a) // d
                     printed = top * b // d + (d - top) * a // d - a
                     worst = max(worst, left - printed)
-                    assert left <= printed + subject, (top, d, a, b)
-                    assert -((top - d) * (b - a) // d) <= b - top * b // d - (d - top) * a // d
-    assert worst == subject, "never needed"
+                    assert left <= printed + more, (top, d, a, b)
+                    own = b - top * b // d - (d - top) * a // d
+                    right_worst = max(right_worst, -((top - d) * (b - a) // d) - own)
+                    assert -((top - d) * (b - a) // d) <= own + right_more, (top, d, a, b)
+    assert (worst, right_worst) == subject, "never needed"
+    assert ((1 - 1) // 2, 1 // 2 + 1 // 2 - 1) == (0, -1), "A = B = C = 1, as the row says"
     q = z3.Real("q")
     near = z3.And(q > 0, q < 1, other >= 0, other <= small, small <= big, part <= q * big, q * big < part + 1)
     near = z3.And(near, rest <= (1 - q) * small, (1 - q) * small < rest + 1, whole <= q * (big - small))
-    prove(z3.Implies(near, whole <= part + rest - other + subject), "left of the node")
+    prove(z3.Implies(near, whole <= part + rest - other + more), "left of the node")
     ceiling = z3.And(near, right >= (1 - q) * (big - small), right < (1 - q) * (big - small) + 1)
-    prove(z3.Implies(ceiling, right <= big - part - rest), "right of the node")
+    prove(z3.Implies(ceiling, right <= big - part - rest + right_more), "right of the node")
     return "lem:error, o < a^: one rank is missing (A = B = C = 1, q~ = 1/2: 0 <= -1); o > b^ is right (z3)"
 
 

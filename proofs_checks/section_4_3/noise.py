@@ -10,6 +10,7 @@ from typing import Any
 import mpmath
 import numpy as np
 import sympy
+import z3
 from flint import arb
 
 from pq import bounds
@@ -18,6 +19,7 @@ from proofs_checks.engine.registry import check
 from proofs_checks.tools.exact import ball
 from proofs_checks.tools.gaussian import certify, corrected_multiplier, exact_delta, log_of, printed_multiplier
 from proofs_checks.tools.runs import prefix_nodes
+from proofs_checks.tools.solver import prove
 
 F = Fraction
 HALF = Fraction(1, 2)
@@ -205,14 +207,21 @@ def check_node_count(subject: Callable[..., int] = bounds.tree_nodes) -> str:
     "thm:dpftrl/gaussian-width", rejects=[lambda p: math.sqrt(math.log(p)), lambda p: math.sqrt(2 * math.log(p)) * 0.9]
 )
 def check_gaussian_width(subject: Callable[[int], float] = lambda p: 2 * math.sqrt(math.log(p))) -> str:
-    """Width of the l1 ball, E max|z_i|, is at most sqrt(2 log 2p) <= 2 sqrt(log p), p >= 2; Euclidean <= sqrt(p)."""
+    """Width of the l1 ball, E max|z_i|, is at most sqrt(2 log 2p), and that at most 2 sqrt(log p) from p = 2 on;
+    Euclidean <= sqrt(p)."""
     for p in (1, 2, 3, 5, 10, 50, 1000, 10**6, 10**9):
         width = mpmath.quad(lambda x, p=p: 1 - mpmath.erf(x / mpmath.sqrt(2)) ** p, [0, 2, 4, 6, 8, 20])
         assert width <= math.sqrt(2 * math.log(2 * p)) * (1 + 1e-12)
         assert width <= subject(p) or p == 1, (p, float(width))
     for p in (1, 2, 10, 100):
         assert mpmath.sqrt(2) * mpmath.gammaprod([(p + 1) / mpmath.mpf(2)], [p / mpmath.mpf(2)]) <= math.sqrt(p)
-    assert all(math.sqrt(2 * math.log(2 * p)) <= 2 * math.sqrt(math.log(p)) * (1 + 1e-12) for p in range(2, 1000))
+    # For all p: E exp(s |z|) <= 2 exp(s^2/2), so that the width is at most (log 2p + s^2/2)/s for any s > 0.
+    spread, rate = sympy.symbols("spread rate", positive=True)
+    best = sympy.solve(sympy.diff((spread + rate**2 / 2) / rate, rate), rate)[0]
+    assert sympy.simplify(((spread + rate**2 / 2) / rate).subs(rate, best) - sympy.sqrt(2 * spread)) == 0
+    log_two, log_p = z3.Reals("log_two log_p")
+    prove(z3.Implies(log_p >= log_two, 2 * (log_two + log_p) <= 4 * log_p), "sqrt(2 log 2p) against 2 sqrt(log p)")
+    assert subject(1) == 0 < mpmath.sqrt(2 / mpmath.pi) < math.sqrt(2 * math.log(2)), "one number, as the row says"
     return "Gaussian width: 2 sqrt(log md) bounds it for md >= 2 (exact E max|z|); Euclidean <= sqrt(d)"
 
 

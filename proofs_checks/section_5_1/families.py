@@ -324,6 +324,14 @@ def check_cauchy_certificate(subject: tuple[Three, Three] = ((1, 3, 5), (1, 2, 3
     assert masses[1][1] ** 2 < masses[0][0] * masses[2][0], "location: no certificate at these points"
     scale = [_arctan_between(F(phi, 1 + 2 * phi**2)) for phi in inverse_scales]  # interval (1, 2], location 0
     assert scale[1][1] ** 2 < scale[0][0] * scale[2][0], "inverse scale: no certificate at these"
+    for folded, law in ((1, pq.Cauchy), (2, pq.HalfCauchy)):  # the half-Cauchy has twice the mass right of its place
+        found = (
+            [law(scale=1.0, loc=1.0 - float(x)) for x in places],
+            [law(scale=1 / float(phi), loc=0.0) for phi in inverse_scales],
+        )
+        for priors, between in zip(found, (masses, scale), strict=True):
+            for prior, (low, high) in zip(priors, between, strict=True):
+                assert low < F(math.pi * math.exp(prior.log_mass(1.0, 2.0)) / folded) < high, prior
     excess = math.log(float(masses[0][0] * masses[2][0] / masses[1][1] ** 2)) / 2
     return (
         f"Cauchy, HalfCauchy on (1,2], locations 0,-2,-4: U exceeds its chord by {excess:.3f} at the middle (fractions)"

@@ -148,6 +148,36 @@ def check_narrow_intervals(subject: Callable[[Any], Any] = lambda x: 1 / (1 + x 
     return "converse of thm:impossibility repaired: average the failing inequality over a narrow interval"
 
 
+@check(
+    "thm:impossibility",
+    "thm:impossibility/log-convex-step",
+    rejects=[
+        lambda left, middle, right: left > middle,
+        lambda left, middle, right: z3.And(left >= middle, right >= middle),
+        lambda left, middle, right: z3.And(left > middle, right >= middle - z3.RealVal("1/1000")),
+    ],
+)
+def check_where_it_fails(
+    subject: Callable[[Any, Any, Any], Any] = lambda left, middle, right: z3.And(left > middle, right >= middle),
+) -> str:
+    """Where a continuous f is not log-concave there are x, y with f((x+y)/2)^2 < f(x) f(y).
+
+    Where f > 0 between two places whose chord log f goes below, the middle is the first place at which it is farthest
+    below: x is less far below the chord, y no farther, at equal distances. Where f is 0 from a to b, b = a allowed, and
+    positive on both sides as near as one likes, x and y are such that their middle is between a and b.
+
+    subject: of log f less the chord at x, at the middle and at y.
+    """
+    left, middle, right, height, slope, step = z3.Reals("left middle right height slope step")
+    of_f = [height + by * slope * step + less for by, less in ((-1, left), (0, middle), (1, right))]
+    follows(step > 0, subject(left, middle, right), goal=2 * of_f[1] < of_f[0] + of_f[2])
+    a, b, before, after, fx, fy = z3.Reals("a b before after fx fy")
+    near = (a <= b, before > 0, after > 0, z3.Or(before == after, z3.And(before <= b - a, after <= b - a)))
+    follows(*near, goal=z3.And(2 * a <= a - before + b + after, a - before + b + after <= 2 * b))
+    follows(fx > 0, fy > 0, goal=fx * fy > 0)
+    return "a continuous density that is not log-concave has f((x+y)/2)^2 < f(x) f(y) somewhere (z3)"
+
+
 def continuous_enough(fx: Any, fy: Any, fm: Any, eta: Any) -> Any:
     """How little f may change over the interval at x, at y and at their middle m, where f(x) f(y) > f(m)^2."""
     return eta * (fx + fy + 2 * fm) < fx * fy - fm * fm
