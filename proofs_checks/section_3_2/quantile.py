@@ -111,7 +111,7 @@ def check_exponential_moment(
     beyond, differing = 0, 0
     for data, q, prior, z in one_quantile_cases():
         law = mechanism(Restricted(data, -math.inf, math.inf), q, prior, z)
-        inner, total = psi(data, q, prior, z), sum(prior.values())
+        inner, total = psi(data, q, prior, z), sum(prior.values(), F(0))
         assert sum(p / z ** int(gap(data, q, o)) for o, p in law.items()) == subject(inner, total)
         mean = sum(p * gap(data, q, o) for o, p in law.items())
         assert not ball(mean) * -log_ball(z) > log_ball(total / inner), (data, q)

@@ -10,6 +10,7 @@ from fractions import Fraction
 from functools import cache
 from typing import Any
 
+import mpmath
 from flint import arb, ctx
 
 from pq.bounds import lem_empirical_quantiles, thm_binary
@@ -140,4 +141,8 @@ def check_exact_arity(subject: Callable[[int], int] = kary_arity) -> str:
         last = last_of(arity)
         assert (subject(last), subject(last + 1)) == (in_balls(last), in_balls(last + 1)) == (arity, arity + 1), arity
     assert all(subject(m) == in_balls(m) for m in range(1, 20_001) if m not in whole)
+    for t in range(2, 65):  # the logarithms, rounded to double precision
+        with mpmath.workprec(200 + 2 * t * t):
+            alike = {float(mpmath.log(2 ** (t * t) + by)) for by in (-1, 0, 1)}
+        assert (len(alike) == 1) == (t >= 7), f"t = {t}: as the row says"
     return "K is 2^t at m + 1 = 2^(t^2) for t <= 64, and the ceiling in balls beside these and at all other m to 20000"

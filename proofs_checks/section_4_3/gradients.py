@@ -27,6 +27,7 @@ def random_rows(rng: np.random.Generator, m: int, d: int, gamma: Fraction) -> li
 def check_any_two_gradients(subject: Fraction | int = 2) -> str:
     """Whatever two data sets are, the squared distance of their gradients is at most 2 (d/gamma)^2, since no inner
     product of theirs is negative; two cells at the floor that each have all of the score attain it. In fractions.
+    Neighbours whose two cells exchange the gaps 0 and 1 come near it where epsilon is large.
 
     subject: the factor of (d/gamma)^2.
     """
@@ -42,6 +43,11 @@ def check_any_two_gradients(subject: Fraction | int = 2) -> str:
         weight = [[gamma / d] * 2 + [(1 - 2 * gamma / d) / (d - 2)] * (d - 2)]
         one, two = (slope_of([[F(j == k) for j in range(d)]], weight) for k in (0, 1))
         assert sum((a - b) ** 2 for a, b in zip(one, two, strict=True)) == subject * (d / gamma) ** 2, "attained"
+    for d, floor in product((3, 6), (0.3, 1.0)):
+        row = [floor / d] * 2 + [(1 - 2 * floor / d) / (d - 2)] * (d - 2)
+        data, other, q = crowded_pair(d, 0, 3, F(1))
+        reached = gradient_distance(data, other, [q], [row], 60.0) * floor / d
+        assert math.isclose(reached**2, subject, rel_tol=1e-6), "neighbours come near"
     return "any two gradients are at most sqrt(2) d/gamma apart (200 exact pairs), which two cells at the floor attain"
 
 
