@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import z3
 
+import pq
 from pq.bounds import joint_gap, joint_mixed_gap, joint_mixed_psi
 from pq.core.public_joint import average_posterior
 from pq.losses import joint_mixture, place_and_width
@@ -309,6 +310,9 @@ def check_not_convex_in_widths(
     """U in the width itself lies above a chord: exact powers."""
     (one, left), (middle, whole), (other, right) = subject()
     assert middle**whole < one**left * other**right
+    for (share, _), width in zip(subject(), (4.0, 6.0, 12.0), strict=True):
+        reach = 12 * math.log1p(0.01)
+        assert math.isclose(pq.Laplace(0.0, width).log_mass(-reach, reach), math.log(share), rel_tol=1e-9), width
     return "U is not convex in place and width themselves: widths 4, 6, 12 in fractions"
 
 
@@ -330,6 +334,9 @@ def check_not_convex_over_places(subject: Callable[[], dict[int, Fraction]] = _t
     """U of a mixture over places, in a shared move: between two lumps it is above the chord."""
     masses = subject()
     assert masses[1] ** 2 < masses[0] * masses[2]
+    lumps = pq.Uniform(0.0, 1.0).mix(pq.Uniform(2.0, 3.0), 0.5).mix(pq.Uniform(0.0, 4.0), 0.04)
+    for cell, mass in masses.items():
+        assert math.isclose(lumps.log_mass(cell, cell + 1.0), math.log(mass)), cell
     return "U of a mixture is not convex in a shared move"
 
 

@@ -125,8 +125,8 @@ def check_multiple(subject: Callable[..., tuple[float, float]] = cor_multiple) -
 def check_multiple_constant(
     subject: Callable[[int], float] = lambda m: ((1 + math.sqrt(5)) / 2) ** math.log2(m),
 ) -> str:
-    """phi**log2(m) is below the constant of thm:binary at every m = 2**k - 1, k > 1, so the proof does not give it."""
-    for k in range(2, 20):
+    """phi**log2(m) is below the constant of thm:binary at every m = 2**k - 1, so the proof does not give it."""
+    for k in range(1, 20):
         m = 2**k - 1
         assert subject(m) < ((1 + math.sqrt(5)) / 2) ** k
     return "cor:multiple prints phi^log2(m) where thm:binary has phi^log2(m + 1): smaller, and not implied"

@@ -308,9 +308,15 @@ def check_order_statistics(subject: Callable[..., Fraction] = interval_separatio
 def check_second_integral(subject: int = 2) -> str:
     """Where psi_z < psi two losses are integrated; the printed line counts the term log(1/psi_z) once.
 
-    n = 2 uniform records on (0, w), median, a scale of 10^6 w: each loss is at least log(2 sigma/psi_z) and at most
-    2B/sigma more.  Exact integrals over the density 2 (w - y)/w^2 of psi_z.
+    The rest adds up as printed: where psi_z >= psi the densities differ by p/(1 - p) times the first, p in all.  n = 2
+    uniform records on (0, w), median, a scale of 10^6 w: each loss is at least log(2 sigma/psi_z) and at most 2B/sigma
+    more.  Exact integrals over the density 2 (w - y)/w^2 of psi_z.
     """
+    reach, m, most, least, chance, missing = sympy.symbols("B m sigma psi p I", positive=True)  # reach is B/sigma_min
+    wide = chance * (4 * reach + 2 * sympy.log(2 * m * most / least))
+    narrow = chance * (4 * reach + 2 * sympy.log(2 * m * most)) + 2 * missing
+    claim = 2 * chance * (4 * reach + sympy.log(4 * m**2 * most**2 / least)) + subject * missing
+    assert sympy.simplify(sympy.expand_log(wide + narrow - claim, force=True)) == 0, "for any law and scales"
     y, w, s, cut = sympy.symbols("y w s psi", positive=True)
     density = 2 * (w - y) / w**2
     rare = sympy.integrate(density, (y, 0, cut))
