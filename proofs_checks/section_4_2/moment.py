@@ -49,8 +49,8 @@ def check_moment_consistency(subject: Callable[[float, float, float], float] = m
     assert subject(1.0, 0.05, 0.0) == 0.0
     for mass, above in ((F(1, 2), False), (F(1), False), (F(2), True)):  # of a trusted prior that lies 40 ranks away
         prior, z = {HALF: HALF, 40 + HALF: mass / 2}, F(9, 10)
-        far = mechanism(Restricted(Grid(40), *WHOLE), F(1, 99), prior, z)[40 + HALF]
-        assert (subject(-2 * math.log(z), float(far), 0.5) < 40) == above, f"mass {mass}"
+        chance = mechanism(Restricted(Grid(40), *WHOLE), F(1, 99), prior, z)[40 + HALF]
+        assert (subject(-2 * math.log(z), float(chance), 0.5) < 40) == above, f"mass {mass}"
     return (
         f"consistency (2/eps) log(1 + lambda/(beta(1 - lambda))): {cases} exact cases, nearly attained, 0 at lambda = 0"
     )
