@@ -23,7 +23,7 @@ from proofs_checks.tools.solver import absolute, follows, maximum
 
 F = Fraction
 LEVELS = [(F(1, 2),), (F(1, 4), F(3, 4)), (F(1, 10), F(2, 5))]
-TWO = F(2)
+ONE, TWO = F(1), F(2)
 TOTALS = [F(i, 2) for i in range(10)]
 Score = Callable[[JointPlan, Any, Any], Any]
 
@@ -52,10 +52,19 @@ def _best_twice(plan: JointPlan, counts: Any) -> Any:
 @check(
     "ours:joint",
     code=(score_at, best_score),
-    rejects=[(_of_all_records, best_score), (score_at, _best_twice)],
+    rejects=[
+        (_of_all_records, best_score, ONE),
+        (score_at, _best_twice, ONE),
+        (score_at, best_score, F(99, 100)),
+        (score_at, best_score, F(1, 2)),
+    ],
 )
-def check_joint_score(subject: tuple[Score, Callable[..., Any]] = (score_at, best_score)) -> str:
-    """Scores of small counts are the exact ones; one record more moves them by at most one, and by one somewhere."""
+def check_joint_score(subject: tuple[Score, Callable[..., Any], Fraction] = (score_at, best_score, ONE)) -> str:
+    """Scores of small counts are the exact ones; one record more moves them by at most one, and by one somewhere. The
+    distance of an output to q n is at most max(q, 1 - q) times the score, and no less.
+
+    subject: the score, the one of the best total, and the factor of max(q, 1 - q).
+    """
     cases, largest = 0, F(0)
     for levels in LEVELS:
         plan = JointPlan.of(levels, epsilon=1, priors=Uniform(0, 1))
@@ -71,7 +80,7 @@ def check_joint_score(subject: tuple[Score, Callable[..., Any]] = (score_at, bes
                 assert one >= best and one >= abs(sum(counts) - total), "the best total, and totals that are far"
                 largest, cases = max(largest, *moved), cases + 1
             for rank, q in zip(itertools.accumulate(counts), levels, strict=False):
-                assert abs(rank - q * sum(counts)) <= max(q, 1 - q) * best, (counts, levels)
+                assert abs(rank - q * sum(counts)) <= subject[2] * max(q, 1 - q) * best, (counts, levels)
     assert largest == 1
     count, part = z3.Reals("count part")  # one count changes, and all others together stay
     term, after = absolute(count - part), absolute(count + 1 - part)
@@ -81,7 +90,8 @@ def check_joint_score(subject: tuple[Score, Callable[..., Any]] = (score_at, bes
     sides = z3.And(rank - q * total == one_side, (n - rank) - (1 - q) * total == other_side, q >= 0, q <= 1)
     score = absolute(one_side) + absolute(other_side)
     follows(sides, goal=absolute(n - total) <= score)  # and the score is at least that, by the triangle
-    follows(sides, goal=absolute(rank - q * n) <= maximum(q, 1 - q) * score)
+    factor = z3.RealVal(str(subject[2]))
+    follows(sides, goal=absolute(rank - q * n) <= factor * maximum(q, 1 - q) * score)
     return (
         f"joint scores move by at most one record, with a total that is fixed or the best: {cases} cases in fractions"
     )
