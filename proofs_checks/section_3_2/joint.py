@@ -10,6 +10,7 @@ from typing import Any
 
 import mpmath
 import numpy as np
+import z3
 
 from pq.bounds import joint_gap, joint_score
 from pq.core.priors import Uniform
@@ -17,9 +18,12 @@ from pq.private.mechanisms.joint.plan import JointPlan
 from pq.private.mechanisms.joint.score import best_score, score_at
 from proofs_checks.engine.registry import check
 from proofs_checks.tools.broken import scaled
+from proofs_checks.tools.exact import log_ball
+from proofs_checks.tools.solver import absolute, follows, maximum
 
 F = Fraction
 LEVELS = [(F(1, 2),), (F(1, 4), F(3, 4)), (F(1, 10), F(2, 5))]
+ONE, TWO = F(1), F(2)
 TOTALS = [F(i, 2) for i in range(10)]
 Score = Callable[[JointPlan, Any, Any], Any]
 
@@ -48,24 +52,46 @@ def _best_twice(plan: JointPlan, counts: Any) -> Any:
 @check(
     "ours:joint",
     code=(score_at, best_score),
-    rejects=[(_of_all_records, best_score), (score_at, _best_twice)],
+    rejects=[
+        (_of_all_records, best_score, ONE),
+        (score_at, _best_twice, ONE),
+        (score_at, best_score, F(99, 100)),
+        (score_at, best_score, F(1, 2)),
+    ],
 )
-def check_joint_score(subject: tuple[Score, Callable[..., Any]] = (score_at, best_score)) -> str:
-    """Scores of small counts are the exact ones; one record more moves them by at most one, and by one somewhere."""
+def check_joint_score(subject: tuple[Score, Callable[..., Any], Fraction] = (score_at, best_score, ONE)) -> str:
+    """Scores of small counts are the exact ones; one record more moves them by at most one, and by one somewhere. The
+    distance of an output to q n is at most max(q, 1 - q) times the score, and no less.
+
+    subject: the score, the one of the best total, and the factor of max(q, 1 - q).
+    """
     cases, largest = 0, F(0)
     for levels in LEVELS:
         plan = JointPlan.of(levels, epsilon=1, priors=Uniform(0, 1))
         for counts in itertools.product(range(4), repeat=len(levels) + 1):
-            found = subject[1](plan, np.array(counts, dtype=float))
-            assert abs(float(exact_best(counts, levels)) - found) < 1e-12, (levels, counts)
+            found, best = subject[1](plan, np.array(counts, dtype=float)), exact_best(counts, levels)
+            assert abs(float(best) - found) < 1e-12, (levels, counts)
             for j, total in itertools.product(range(len(counts)), TOTALS):
                 more = tuple(c + (i == j) for i, c in enumerate(counts))
                 one, other = (exact_score(c, levels, total) for c in (counts, more))
                 assert abs(float(one) - subject[0](plan, np.array(counts, dtype=float), float(total))) < 1e-12
-                moved = abs(one - other), abs(exact_best(counts, levels) - exact_best(more, levels))
+                moved = abs(one - other), abs(best - exact_best(more, levels))
                 assert max(moved) <= 1, (levels, counts, j, total)
+                assert one >= best and one >= abs(sum(counts) - total), "the best total, and totals that are far"
                 largest, cases = max(largest, *moved), cases + 1
+            for rank, q in zip(itertools.accumulate(counts), levels, strict=False):
+                assert abs(rank - q * sum(counts)) <= subject[2] * max(q, 1 - q) * best, (counts, levels)
     assert largest == 1
+    count, part = z3.Reals("count part")  # one count changes, and all others together stay
+    term, after = absolute(count - part), absolute(count + 1 - part)
+    follows(goal=z3.And(after - term <= 1, term - after <= 1))
+    one_side, other_side = z3.Reals("one_side other_side")  # sums of the differences below and above a quantile
+    q, n, rank, total = z3.Reals("q n rank total")
+    sides = z3.And(rank - q * total == one_side, (n - rank) - (1 - q) * total == other_side, q >= 0, q <= 1)
+    score = absolute(one_side) + absolute(other_side)
+    follows(sides, goal=absolute(n - total) <= score)  # and the score is at least that, by the triangle
+    factor = z3.RealVal(str(subject[2]))
+    follows(sides, goal=absolute(rank - q * n) <= factor * maximum(q, 1 - q) * score)
     return (
         f"joint scores move by at most one record, with a total that is fixed or the best: {cases} cases in fractions"
     )
@@ -78,15 +104,17 @@ def ways(n: int, k: int) -> Iterator[tuple[tuple[int, ...], Fraction]]:
         yield ranks, F(math.factorial(k), math.prod(map(math.factorial, groups)) * (n + 1) ** k)
 
 
-def tails(n: int, k: int) -> tuple[dict[tuple[int, ...], tuple[Fraction, Fraction, Fraction]], Fraction]:
-    """Score, share and weight at rate log 2 of each way, for evenly spaced levels, whose scores are whole numbers."""
+def tails(
+    n: int, k: int, base: Fraction = TWO
+) -> tuple[dict[tuple[int, ...], tuple[Fraction, Fraction, Fraction]], Fraction]:
+    """Score, share and weight at rate log(base) of each way, for evenly spaced levels, whose scores are whole."""
     levels = tuple(F(i, k + 1) for i in range(1, k + 1))
     out = {}
     for ranks, share in ways(n, k):
         counts = tuple(b - a for a, b in itertools.pairwise((0, *ranks, n)))
         score = exact_best(counts, levels)
         assert score.denominator == 1
-        out[ranks] = score, share, share / 2 ** int(score)
+        out[ranks] = score, share, share / base ** int(score)
     return out, sum((weight for *_, weight in out.values()), F(0))
 
 
@@ -135,6 +163,18 @@ def check_joint_gap(subject: tuple[Callable[..., float], Callable[..., float]] =
             )
             assert missed <= beta, (n, k, box, beta)
             cases, worst = cases + 1, max(worst, float(tail / beta))
+    for (n, k), base in itertools.product(((1, 2), (5, 1), (4, 2), (3, 3)), (F(101, 100), F(3, 2), F(50))):
+        law, whole = tails(n, k, base)  # a small and a large epsilon, and all that scores at most so much as the box
+        for most, beta in itertools.product({score for score, *_ in law.values()}, (F(1, 2), F(1, 1000))):
+            part = sum((share for score, share, _ in law.values() if score <= most), F(0))
+            facts = {"box_score": float(most)}
+            bound = subject[0](float(log_ball(part)), 2 * math.log(base), float(beta), **facts)
+            tail = sum((w for s, _, w in law.values() if s > bound + 1e-9), F(0)) / whole
+            assert tail <= beta, (n, k, base, most, beta)
+            cases += 1
+    facts = {"box_score": float(exact_best((1, 0), (F(9, 10),)))}  # one record, and all of the prior above it
+    limit = subject[1](0.9, 0.0, 1.0, 0.999, **facts)
+    assert abs(1 - 0.9) <= limit < 1 - math.floor(0.9), "the gap to floor(q n) is another"
     far, share = 400, F(1, 10**30)  # records, all above the other cell's outputs: score 400, gap 200
     assert exact_best((0, far), (F(1, 2),)) == far
     beta = float((1 - share) / (share * 2**far + 1 - share)) * (1 - 1e-9)
@@ -147,22 +187,24 @@ def check_joint_gap(subject: tuple[Callable[..., float], Callable[..., float]] =
     return f"joint releases miss their bounds with at most {worst:.2f} of the stated probability: {cases} exact cases"
 
 
-def drawn_tails(counts: tuple[int, ...], levels: tuple[Fraction, ...], step: int) -> dict[Fraction, Fraction]:
-    """Weight by score, at rate log 2, of outputs with these counts and totals that are multiples of a step: all up to
-    sixty nats from the number of records."""
+def drawn_tails(
+    counts: tuple[int, ...], levels: tuple[Fraction, ...], step: int, base: Fraction = TWO
+) -> dict[Fraction, Fraction]:
+    """Weight by score, at rate log(base), of outputs with these counts and totals that are multiples of a step: all up
+    to ninety beyond the number of records."""
     out: dict[Fraction, Fraction] = {}
     for i in range((sum(counts) + 90) // step + 1):
         score = exact_score(counts, levels, F(i * step))
         assert score.denominator == 1
-        out[score] = out.get(score, F(0)) + F(1, 2 ** int(score))
+        out[score] = out.get(score, F(0)) + 1 / base ** int(score)
     return out
 
 
-def stated_bound(log_psi: float, step: int, beta: float, box_score: float) -> float:
+def stated_bound(log_psi: float, step: int, beta: float, box_score: float, base: Fraction) -> float:
     """The least v with v >= S_B + s / 2 + (2 / epsilon) log((2 v / s + 1 + 2 / (e^(epsilon s / 2) - 1)) / (beta Psi)),
-    at rate log 2, by mpmath."""
+    at rate log(base), by mpmath."""
     with mpmath.workdps(30):
-        rate, start = mpmath.log(2), box_score + mpmath.mpf(step) / 2
+        rate, start = mpmath.log(base.numerator) - mpmath.log(base.denominator), box_score + mpmath.mpf(step) / 2
         far = lambda v: mpmath.log(2 * v / step + 1 + 2 / (mpmath.exp(rate * step) - 1))  # noqa: E731
         v = start + (far(mpmath.mpf(10) ** 4) - mpmath.log(beta) - log_psi) / rate
         for _ in range(60):  # from above: the map is a contraction near its upper fixed point
@@ -192,18 +234,21 @@ def _of_totals_alike(log_psi: float, epsilon: float, beta: float, *, box_score: 
 def check_drawn_total(subject: Callable[..., float] = joint_score) -> str:
     """A total that is drawn along: exact tails of the score for every box, and the bound of the best total missed."""
     epsilon, cases, worst = 2 * math.log(2), 0, 0.0
-    for n, k, factor in ((2, 1, 2), (6, 1, 1), (4, 2, 1), (3, 3, 1)):
+    sizes = ((2, 1, 2, F(2)), (6, 1, 1, F(2)), (4, 2, 1, F(2)), (3, 3, 1, F(2)), (2, 1, 1, F(3, 2)), (2, 2, 1, F(30)))
+    for n, k, factor, base in sizes:
         step, levels, (law, _) = factor * (k + 1), tuple(F(i, k + 1) for i in range(1, k + 1)), tails(n, k)
+        rate = 2 * math.log(base)
         weights: dict[Fraction, Fraction] = {}
         for ranks, (_, share, _) in law.items():
             counts = tuple(b - a for a, b in itertools.pairwise((0, *ranks, n)))
-            for score, weight in drawn_tails(counts, levels, step).items():
+            for score, weight in drawn_tails(counts, levels, step, base).items():
                 weights[score] = weights.get(score, F(0)) + share * weight
         whole = sum(weights.values(), F(0))
         for (box, share, _), beta in itertools.product(law.values(), (F(1, 2), F(1, 10), F(1, 1000))):
             facts = {"box_score": float(box), "total_step": float(step)}
-            bound = subject(math.log(share), epsilon, float(beta), **facts)
-            assert math.isclose(bound, stated_bound(math.log(share), step, float(beta), float(box)), rel_tol=1e-9)
+            bound = subject(math.log(share), rate, float(beta), **facts)
+            wanted = stated_bound(math.log(share), step, float(beta), float(box), base)
+            assert math.isclose(bound, wanted, rel_tol=1e-9)
             tail = sum((weight for score, weight in weights.items() if score > bound + 1e-9), F(0)) / whole
             assert tail <= beta, (n, k, box, beta)
             cases, worst = cases + 1, max(worst, float(tail / beta))

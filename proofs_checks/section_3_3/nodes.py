@@ -229,6 +229,9 @@ def check_restricted_inner(
             rank = math.floor((lo + relative * (hi - lo)) * n)  # all of the prior on the optimal cell of the data
             assert _excess(Grid(n), relative, (lo, hi), (low, high), rank) == subject(relative, edge), "looser"
     case = F(1, 2), (F(1, 4), HALF), (HALF, 1 + HALF)
+    tied = Points(tuple(F(max(k, 6)) for k in range(1, 13)))  # a lower edge that equals six records, and has gap 0
+    excess = _excess(tied, F(1, 2), (F(0), F(1)), (F(6), INFINITY), 6)
+    assert gap(tied, F(0), F(6)) == 0 and excess == F(1, 2) * 6 > subject(F(1, 2), "none"), "no record, says the row"
     assert _excess(Grid(3), *case, 1) == 1 and gap(Grid(3), F(1, 4), HALF) == gap(Grid(3), HALF, 1 + HALF) == 0
     return (
         "Psi^ of a node is at least exp(-eps_i (gamma^ + c)/2) Psi under edge adaptation, c least for each p/d, d < 6"
@@ -275,7 +278,7 @@ def _attained_edges(relative: Fraction, edge: str) -> tuple[int, Fraction, Fract
 
 
 def _excess(
-    data: Grid,
+    data: Grid | Points,
     relative: Fraction,
     levels: tuple[Fraction, Fraction],
     edges: tuple[Position, Position],

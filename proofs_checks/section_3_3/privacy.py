@@ -175,6 +175,51 @@ def check_replaced_trees(subject: Callable[[Fraction], Fraction] = lambda root: 
     )
 
 
+@check(
+    "ours:replaced-record",
+    rejects=[
+        (lambda root: 2 - root, lambda q: 1 / max(q, 1 - q)),
+        *((lambda root, by=by: by, lambda q: 1 / max(q, 1 - q)) for by in OFF),
+        (lambda root: F(1), lambda q: F(2)),
+        *((lambda root: F(1), lambda q, by=by: by / max(q, 1 - q)) for by in OFF),
+    ],
+)
+def check_replaced_in_one_branch(
+    subject: tuple[Callable[[Fraction], Fraction], Callable[[Fraction], Fraction]] = (
+        lambda root: F(1),
+        lambda q: 1 / max(q, 1 - q),
+    ),
+) -> str:
+    """Where the qualifiers of the row are needed. At m = 2 the root has one branch: the record only leaves or only
+    enters it, so a replaced record costs epsilon. With a target that is not rounded it moves a quantile by one rank,
+    where a record added moves it by max(q, 1 - q): twice that at the median only. Exact laws."""
+    z, worst, halves = F(1, 10), F(1), (F(3, 2), F(5, 2), F(7, 2))
+    fewer, more = records(1, 2, 3, 4), records(2, 3, 4, 5)
+    for usual, rare, second, other in itertools.product(halves, halves, (*halves, F(9, 2)), (*halves, F(9, 2))):
+        if usual == rare or second == other:
+            continue
+        priors: tuple[Prior, ...] = (
+            {usual: 1 - TINY, rare: TINY},
+            {second + F(1, 8): 1 - TINY, other + F(1, 8): TINY},
+        )
+        algorithm = Algorithm((HALF, F(3, 4)), priors, (z, z), adaptation="conditional")
+        try:
+            laws = algorithm.law(fewer), algorithm.law(more)
+        except ZeroDivisionError:
+            continue  # no mass left for the second quantile
+        worst = max(worst, max_loss(*laws), max_loss(*laws[::-1]))
+    ratio = log_ball(worst) / (-4 * log_ball(z))
+    claimed = subject[0](HALF)
+    assert ball(claimed * F(999, 1000)) < ratio < ball(claimed), float(ratio)
+    for q, rate in ((HALF, 1), (F(3, 4), 3), (F(1, 10), 9)):  # z to the power of 2 rate is exp(-epsilon)
+        prior: Prior = {F(3, 2): 1 - TINY, F(39, 2): TINY}
+        one = Algorithm((q,), (prior,), (z,), rounded=False, unit=2 if q == HALF else q.denominator)
+        laws = one.law(records(*range(1, 21))), one.law(records(*range(2, 22)))
+        moved = log_ball(max(max_loss(*laws), max_loss(*laws[::-1]))) / (-2 * rate * log_ball(z))
+        assert ball(subject[1](q) * F(999, 1000)) < moved < ball(subject[1](q) * F(1001, 1000)), (q, float(moved))
+    return "a replaced record costs epsilon where the root has one branch, and 1/max(q, 1 - q) at an unrounded root"
+
+
 @check("ours:replaced-record", rejects=[(2, 2), (4, 1)])
 def check_replace_calibration(subject: tuple[int, int] = (2, 1)) -> str:
     """Halving the rate below the root suffices: one branch and the other cost half each, (A + B) / 2 in all."""

@@ -261,9 +261,21 @@ def check_restricted_linearity(subject: Callable[..., Prior] = lambda *known: ad
     return "inner products of edge-restricted priors are linear in the prior; conditional ones are quotients (exact)"
 
 
-@check("text:order-statistic-prior", code=OrderStatistic, rejects=[lambda n, k: n - k, lambda n, k: k])
-def check_order_statistic_prior(subject: Callable[[int, int], int] = lambda n, k: n - k + 1) -> str:
-    """The law of the k-th of n draws as a prior: binomial sums in fractions; a tail 1/x of one draw: x^-(n-k+1)."""
+@check(
+    "text:order-statistic-prior",
+    code=OrderStatistic,
+    rejects=[
+        lambda n, k: (n - k, k),
+        lambda n, k: (k, k),
+        lambda n, k: (n - k + 1, n - k + 1),
+        lambda n, k: (n - k + 1, k + 1),
+    ],
+)
+def check_order_statistic_prior(
+    subject: Callable[[int, int], tuple[int, int]] = lambda n, k: (n - k + 1, k),
+) -> str:
+    """The law of the k-th of n draws as a prior: binomial sums in fractions; a tail 1/x of one draw: x^-(n-k+1) on the
+    right, x^-k on the left."""
     from pq import OrderStatistic, Uniform
 
     for n, k in ((1, 1), (4, 2), (9, 5), (20, 20)):
@@ -271,10 +283,12 @@ def check_order_statistic_prior(subject: Callable[[int, int], int] = lambda n, k
         for cut in (F(1, 10), F(1, 3), F(9, 10)):
             exact = sum(math.comb(n, j) * cut**j * (1 - cut) ** (n - j) for j in range(k, n + 1))
             assert math.isclose(math.exp(prior.log_mass(0, float(cut))), exact, rel_tol=1e-9), (n, k, cut)
-        u = sympy.symbols("u", positive=True)  # u = 1 - F(x), small in the right tail
-        tail = sum(sympy.binomial(n, j) * (1 - u) ** j * u ** (n - j) for j in range(k))
-        assert sympy.limit(tail / u ** subject(n, k), u, 0) == math.comb(n, k - 1)
-    return "order-statistic prior: pq's masses are the binomial sums; heavy tails of power 1 become power n - k + 1"
+        u = sympy.symbols("u", positive=True)  # 1 - F(x), small in the right tail, or F(x), small in the left one
+        right = sum(sympy.binomial(n, j) * (1 - u) ** j * u ** (n - j) for j in range(k))
+        left = sum(sympy.binomial(n, j) * u**j * (1 - u) ** (n - j) for j in range(k, n + 1))
+        for tail, power, factor in zip((right, left), subject(n, k), (k - 1, k), strict=True):
+            assert sympy.limit(tail / u**power, u, 0) == math.comb(n, factor), (n, k)
+    return "order-statistic prior: pq's masses are the binomial sums; tails of power 1 become powers n - k + 1 and k"
 
 
 @check(

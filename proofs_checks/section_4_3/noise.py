@@ -16,6 +16,7 @@ from flint import arb
 from pq import bounds
 from pq.learners import DPFTRL
 from proofs_checks.engine.registry import check
+from proofs_checks.section_5_1.laplace_slopes import derivatives
 from proofs_checks.tools.exact import ball
 from proofs_checks.tools.gaussian import certify, corrected_multiplier, exact_delta, log_of, printed_multiplier
 from proofs_checks.tools.runs import prefix_nodes
@@ -275,10 +276,10 @@ def printed_noise(epsilon: arb, odds: arb) -> arb:
 def joint(multiplier: arb) -> arb:
     """Multiplier of both runs of thm:sequential together, for a record that turns v's gradient round and moves phi's.
 
-    Records R - 2w, R - w, R; one more below them moves the optimal interval from (R - 2w, R - w] to (R - w, R], and
-    theta/phi = R - w is an end of both.  There the derivative in theta is 1 and -1, and that in phi is -c - h coth(h
-    phi) and c - h coth(h phi), c the middle and h = w/2: they differ by 2 and by 2 (R - w), where the noise is made for
-    2 and for 2 (R + sigma_max).  Here R = 1000 sigma_max and w = sigma_max/100.
+    Records R - 2w, R - w, R and q = 7/10; one more below them moves the optimal interval from (R - w, R] to (R - 2w,
+    R - w], and theta/phi = R - w is an end of both.  There the derivative in theta is -1 and 1, and that in phi is c -
+    h coth(h phi) and -c - h coth(h phi), c the middle and h = w/2: they differ by 2 and by 2 (R - w), where the noise
+    is made for 2 and for 2 (R + sigma_max).  Here R = 1000 sigma_max and w = sigma_max/100.
     """
     radius, width = F(1000), F(1, 100)
     h = ball(width / 2)
@@ -301,6 +302,16 @@ def joint(multiplier: arb) -> arb:
 def check_noise(subject: Callable[[arb, arb], arb] = corrected_noise) -> str:
     """thm:dpftrl/privacy and thm:sequential/privacy at delta' = 10^-6: one run at eps' = 10, two runs at eps' = 50."""
     delta = ball(F(1, 10**6))
+    with mpmath.workdps(40):  # the row's pair, on the first of three days, in units of sigma_max
+        w, slopes = mpmath.mpf(1) / 100, []
+        records = [1000 - 2 * w, 1000 - w, mpmath.mpf(1000)]
+        for x in (records, [mpmath.mpf(0), *records]):
+            rank = math.floor(F(7, 10) * len(x))
+            slopes.append(derivatives(1000 - w, mpmath.mpf(1), x[rank - 1], x[rank]))
+        turned, moved = (other - one for one, other in zip(*slopes, strict=True))
+        assert max(abs(turned - 2), abs(moved + 2 * (1000 - w))) < mpmath.mpf(10) ** -30
+    nodes = {bounds.tree_nodes(3, release_total=total) for total in (False, True)}
+    assert nodes == {2} == {math.ceil(math.log2(3)), math.ceil(math.log2(3 + 1))}, "of the first gradient, and printed"
     for epsilon in (F(1), F(10), F(20)):
         one = gaussian_delta(ball(epsilon), subject(ball(epsilon), log_of(10**6)))
         assert one < delta, (epsilon, one)

@@ -380,7 +380,11 @@ def check_regulariser_range(subject: tuple[Callable[[int, int], float], float] =
             assert value - start <= most(m, d) * (1 + 1e-12), (m, d)
             x, y = rng.normal(size=(2, m * d))
             assert abs(np.abs(x).max() - np.abs(y).max()) <= constant * np.linalg.norm(x - y)
-        assert abs(-start / most(m, d) - 1) <= 1e-12, "the range is m^2 log d, at the corners"
+            assert abs(np.linalg.norm(x) - np.linalg.norm(y)) <= constant * np.linalg.norm(x - y), "Euclidean"
+        for floor in (0.0, 0.1 / d):
+            corner = np.full(d, floor) + (1 - floor * d) * np.eye(d)[0]  # in each of m rows
+            reached = m * m * float(np.sum(corner * np.log(np.maximum(corner, 1e-300)))) - start
+            assert (abs(reached / most(m, d) - 1) <= 1e-12) == (floor == 0.0), "m^2 log d at the corners, not within"
     return "range of m <W, log W> from the uniform weights: m^2 log d, attained at the corners; C = 1"
 
 

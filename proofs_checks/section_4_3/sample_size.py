@@ -139,6 +139,11 @@ def check_centred_range(subject: Callable[[int, float], float] = lambda d, gamma
         known = common | {"lipschitz": v}
         far, near = (bounds.thm_quantile_regret(100, 4, 0.2, separation=psi, **known).regret for psi in (0.1, 1e-9))
         assert (far == near) == (v == 0.0), "psi"
+    cells = bounds.thm_quantile_regret(100, 4, 0.2, separation=0.1, lipschitz=0.0, **common).regret
+    for least in (1e-3, 1e-6, 1e-9):  # for V > 0 it is in the one term that has it as V/psi: there is no logarithm
+        known = common | {"lipschitz": 0.5, "separation": least}
+        smooth = bounds.thm_quantile_regret(100, 4, 0.2, **known).regret - cells
+        assert math.isclose(smooth, 100 * 0.5 / (4 * 0.2 * 16 * least), rel_tol=1e-9), least
     d_, m_, lam, x, alpha = sympy.symbols("d m lam x alpha", positive=True)
     steps = d_**2 * m_**2 * x / (lam**2 * alpha**2)
     assert sympy.simplify(d_ * m_ / lam * sympy.sqrt(x * steps) / (alpha * steps)) == 1

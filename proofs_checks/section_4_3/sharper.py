@@ -6,6 +6,7 @@ import itertools
 import math
 from collections.abc import Callable, Sequence
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -129,6 +130,11 @@ def check_cell_integral(subject: Fraction = EIGHTH) -> str:
     return "a cell's error is at most V w^2/8 for each end of a part, attained by a line (sympy; 300 exact densities)"
 
 
+def _of_another_width(power: int, *known: Any, width: float, **named: Any) -> float:
+    """The bound with another power of b - a."""
+    return bounds.lipschitz_discretisation(*known, width=width ** (power / 3), **named)
+
+
 def _two_cells(slope: Fraction, floor: Fraction, width: Fraction) -> tuple[Fraction, Fraction]:
     """Masses of the middle half of two cells under a tent over them and under its two means."""
     low, mean = floor, floor + slope * width / 2
@@ -147,11 +153,17 @@ def _two_cells(slope: Fraction, floor: Fraction, width: Fraction) -> tuple[Fract
         scaled(bounds.lipschitz_discretisation, 0.99),
         scaled(bounds.lipschitz_discretisation, 1.01),
         lambda steps, cells, gamma, **named: bounds.lipschitz_discretisation(steps, cells + 1, gamma, **named),
+        lambda steps, *known, **named: bounds.lipschitz_discretisation(steps**2, *known, **named),
+        *(partial(_of_another_width, power) for power in (2, 4)),
     ],
 )
 def check_second_order(subject: Callable[..., float] = bounds.lipschitz_discretisation) -> str:
-    """Exact scores against exact cells: the loss of the means is never above the bound, and a tent whose optimal
-    interval runs from the middle of a cell to that of the next attains it as its slope falls."""
+    """Exact scores against exact cells: the loss of the means is never above the bound, for one quantile and for up to
+    three, and a tent whose optimal interval runs from the middle of a cell to that of the next attains it as its slope
+    falls. It has no unit, and grows with the data sets."""
+    for unit, days in itertools.product((1.0, 1e-3, 8.0), (1, 5)):
+        known = {"lipschitz": 2.0 / unit**2, "width": unit, "separation": 0.1 * unit}
+        assert math.isclose(subject(days, 4, 0.5, **known), days * 2.0 / (4 * 0.5 * 16 * 0.1), rel_tol=1e-9), unit
     for d, gamma, slope in ((4, HALF, F(1, 10**8)), (10, F(1, 10), F(1, 10**9))):
         width = F(1, d)
         exact, mean = _two_cells(slope, gamma, width)
@@ -169,27 +181,63 @@ def check_second_order(subject: Callable[..., float] = bounds.lipschitz_discreti
     return "discretisation V T (b - a)^3/(4 gamma d^2 psi): 200 exact scores below it, a tent attains it"
 
 
+def ends_counted(records: Sequence[Fraction]) -> Fraction:
+    """Least distance of records in (0, 1) and its ends."""
+    return min(b - a for a, b in itertools.pairwise((F(0), *records, F(1))))
+
+
+def _records_alone(records: Sequence[Fraction]) -> Fraction:
+    return min((b - a for a, b in itertools.pairwise(records)), default=F(1))
+
+
+@check("ours:discretisation", rejects=[_records_alone, lambda records: max(_records_alone(records), records[0])])
+def check_ends_of_the_range(subject: Callable[[Sequence[Fraction]], Fraction] = ends_counted) -> str:
+    """psi counts the distances from the ends: a density that falls by V w in the first of ten cells, a large epsilon,
+    2009 days with one record x near 0, whose median lies in (0, x], and 17991 with two, whose median lies in the other
+    cells. The means are then the best prior on cells, and lose more than the bound allows if only distances of records
+    count.
+    """
+    slope, width, near, tiny = F(1, 10), F(1, 10), F(1, 1000), F(1, 10**9)
+    floor = 1 - slope * width**2 / 2  # of a density of mass one
+    first = width * floor + slope * width**2 / 2
+    assert first == F(2009, 20_000), "the best weight of the first cell is the share of its days"
+    exact = floor * near + slope * (width * near - near**2 / 2), 1 - first - tiny * floor
+    cells = first * near / width, 1 - first  # at most, whatever the other weights
+    excess = sum(days * float(log_ball(a / b)) for days, a, b in zip((2009, 17_991), exact, cells, strict=True))
+    least = min(subject(records) for records in ((near,), (width, 1 - tiny)))
+    known = {"lipschitz": float(slope), "width": 1.0, "separation": float(least)}
+    limit = bounds.lipschitz_discretisation(20_000, 10, float(floor), **known)
+    assert excess <= limit, f"{excess:.2f} above {limit:.2f}"
+    return f"discretisation: {excess:.1f} lost in 20000 days near an end, which psi must count"
+
+
 def _assert_scores(rng: np.random.Generator, bound: Callable[..., float]) -> None:
     """One data set on [0, 1]: exact inner products of a zigzag density and of its cell means."""
     d, pieces = int(rng.integers(2, 6)), 4
     gamma, n = F(int(rng.integers(1, 6)), 10), int(rng.integers(1, 6))
     slopes = [[F(int(sign), 5) for sign in rng.choice([-1, 1], pieces)] for _ in range(d)]
     records = sorted({F(int(v), 64) for v in rng.integers(1, 64, n)})
-    ends, rank, z = [F(0), *records, F(1)], int(rng.integers(0, len(records) + 1)), F(1, int(rng.choice([2, 50])))
+    ranks, z = rng.integers(0, len(records) + 1, int(rng.integers(1, 4))), F(1, int(rng.choice([2, 50])))
+    ends = [F(0), *records, F(1)]
     values = list(itertools.accumulate((s / (d * pieces) for row in slopes for s in row), initial=F(0)))
     lift = gamma - min(values)
     means = [_integral(values, F(c, d), F(c + 1, d)) * d + lift for c in range(d)]
-    exact = mean = F(0)
-    for k, (low, high) in enumerate(itertools.pairwise(ends)):
-        weight = z ** abs(k - rank)
-        exact += weight * (_integral(values, low, high) + lift * (high - low))
-        for c in range(d):
-            part = max(min(high, F(c + 1, d)) - max(low, F(c, d)), F(0))
-            mean += weight * means[c] * part
+    cells = [
+        (
+            _integral(values, low, high) + lift * (high - low),
+            sum((means[c] * max(min(high, F(c + 1, d)) - max(low, F(c, d)), F(0)) for c in range(d)), F(0)),
+        )
+        for low, high in itertools.pairwise(ends)
+    ]
     separation = min(b - a for a, b in itertools.pairwise(ends))
     limit = bound(1, d, float(gamma), lipschitz=0.2, width=1.0, separation=float(separation))
-    assert float(log_ball(exact / mean)) <= limit * (1 + 1e-9), (slopes, records)
-    assert abs(exact - mean) <= F(limit) * gamma * separation * (1 + F(1, 10**9)), "V w^2/4 in all, either way"
+    sums = [F(0), F(0)]
+    for rank in map(int, ranks):
+        exact, mean = (sum((z ** abs(k - rank) * cell[i] for k, cell in enumerate(cells)), F(0)) for i in (0, 1))
+        assert float(log_ball(exact / mean)) <= limit * (1 + 1e-9), (slopes, records)
+        assert abs(exact - mean) <= F(limit) * gamma * separation * (1 + F(1, 10**9)), "V w^2/4 in all, either way"
+        sums = [sums[0] + 1 / exact, sums[1] + 1 / mean]
+    assert float(log_ball(sums[1] / sums[0])) <= limit * (1 + 1e-9), "several quantiles"
 
 
 def _integral(values: Sequence[Fraction], low: Fraction, high: Fraction) -> Fraction:

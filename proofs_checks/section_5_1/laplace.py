@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from fractions import Fraction
 from typing import Any
 
 import mpmath
@@ -15,6 +16,7 @@ from pq.losses import laplace_interval
 from proofs_checks.engine.registry import check
 from proofs_checks.tools.laplace import closed_form, laplace_points, mpf_of, stable_float
 
+F = Fraction
 Branch = Callable[[Any, Any], Any]
 
 
@@ -331,3 +333,28 @@ def check_level_sets(subject: Callable[[Any], Any] = bumped_mass) -> str:
             middle = tuple((a + b) / 2 for a, b in zip(*ends, strict=True))
             assert subject(middle) >= min(subject(end) for end in ends) * (1 - mpmath.mpf(10) ** -30), ends
     return "(nu, sigma) to (nu/sigma, 1/sigma) takes segments to segments (sympy): convex level sets; 300 chords"
+
+
+def _largest(losses: Sequence[Any]) -> Any:
+    return max(losses)
+
+
+def _plain_sum(losses: Sequence[Any]) -> Any:
+    return mpmath.log(sum(mpmath.exp(loss) for loss in losses))
+
+
+@check("ours:level-sets", rejects=[_largest, lambda losses: losses[0], lambda losses: losses[1]])
+def check_level_sets_of_two(subject: Callable[[Sequence[Any]], Any] = _plain_sum) -> str:
+    """For one quantile only: the loss of two, in both locations and scales, is larger in the middle of a segment than
+    at its ends. The larger of two losses has convex level sets, the logarithm of their sum has not."""
+    with mpmath.workdps(30):
+        ends = (F(-1), F(1, 4)), (F(-4), F(2))
+
+        def loss(*priors: tuple[Fraction, Fraction]) -> Any:
+            return subject([-mpmath.log(bumped_mass((mpf_of(place), mpf_of(scale)))) for place, scale in priors])
+
+        middle = F(-5, 2), F(9, 8)
+        values = loss(*ends), loss(*reversed(ends)), loss(middle, middle)
+        assert values[2] > max(values[:2]), "the level set holds the middle"
+        assert [round(float(value), 2) for value in values] == [2.78, 2.78, 2.9], "as the row says"
+    return "two quantiles: Laplace(-1, 1/4), Laplace(-4, 2) and the two turned round lose 2.78, their middle 2.90"

@@ -19,7 +19,7 @@ from pq.losses import laplace_interval
 from proofs_checks.engine.registry import check
 from proofs_checks.tools.broken import scaled
 from proofs_checks.tools.laplace import closed_form, laplace_points, mpf_of
-from proofs_checks.tools.solver import follows
+from proofs_checks.tools.solver import absolute, follows
 
 
 def derivatives(theta: Any, phi: Any, a: Any, b: Any) -> tuple[Any, Any]:
@@ -217,6 +217,45 @@ def check_phi_derivative_bound(subject: Callable[[float, float], float] = gradie
     return (
         "|dU/dphi| <= B + sigma_max is sharp (z3 at the ends, sympy limit); the paper's chain gives 3B, its display 4B"
     )
+
+
+def end_modulus(a: Any, b: Any, phi: Any) -> Any:
+    """The bound of one interval: max(|a|, |b|) + w/(exp(w phi) - 1)."""
+    return max(abs(a), abs(b)) + (b - a) / mpmath.expm1((b - a) * phi)
+
+
+@check(
+    "ours:phi-derivative",
+    rejects=[
+        lambda a, b, phi: max(abs(a), abs(b)),
+        lambda a, b, phi: min(abs(a), abs(b)) + (b - a) / mpmath.expm1((b - a) * phi),
+        lambda a, b, phi: max(abs(a), abs(b)) + 1 / phi,
+        *(lambda a, b, phi, by=by: by * end_modulus(a, b, phi) for by in (0.99, 1.01)),
+    ],
+)
+def check_end_modulus(subject: Callable[[Any, Any, Any], Any] = end_modulus) -> str:
+    """|dU/dphi| <= max(|a|, |b|) + w/(exp(w phi) - 1), for locations inside, at the ends and beyond them, attained; and
+    that is at most max(|a|, |b|) + 1/phi."""
+    phi, w = sympy.symbols("phi w", positive=True)
+    a, b, k = z3.Reals("a b k")
+    # beyond an end the slope is that at the end, -+c - h coth(h phi), and h coth(h phi) - h = w/(exp(w phi) - 1) = k
+    over = (w / 2 * sympy.coth(w * phi / 2) - w / 2 - w / (sympy.exp(w * phi) - 1)).rewrite(sympy.exp)
+    assert sympy.simplify(over) == 0
+    x = sympy.symbols("x", positive=True)
+    room = sympy.exp(x) - 1 - x  # positive, so that k <= 1/phi: it rises from 0
+    assert room.subs(x, 0) == 0 and (sympy.diff(room, x) + 1).equals(sympy.exp(x))
+    farther = z3.If(absolute(a) >= absolute(b), absolute(a), absolute(b))
+    follows(k > 0, a < b, goal=z3.And(absolute(b + k) <= farther + k, absolute(k - a) <= farther + k))
+    attained = 0
+    with mpmath.workdps(40):
+        for point in laplace_points():
+            theta, rate, low, high = map(mpf_of, point)
+            slope, most = abs(derivatives(theta, rate, low, high)[1]), subject(low, high, rate)
+            assert slope <= most * (1 + mpmath.mpf(10) ** -30), point
+            attained += bool(slope >= most * (1 - mpmath.mpf(10) ** -30))
+            assert most <= (max(abs(low), abs(high)) + 1 / rate) * (1 + mpmath.mpf(10) ** -30), point
+    assert attained > 20, "a smaller bound is enough"
+    return f"|dU/dphi| <= max(|a|, |b|) + w/(exp(w phi) - 1) (z3, sympy), attained at {attained} points"
 
 
 def loss_bound(data_bound: float, scale_min: float, scale_max: float, separation: float) -> float:

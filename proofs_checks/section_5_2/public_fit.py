@@ -14,6 +14,7 @@ import z3
 from flint import arb
 
 from pq import bounds
+from pq.losses import laplace_interval, laplace_quantiles
 from proofs_checks.engine.registry import check
 from proofs_checks.tools.broken import printed, scaled
 from proofs_checks.tools.exact import ball
@@ -100,8 +101,6 @@ def check_units(subject: Callable[..., float] = bounds.thm_pubpri) -> str:
 )
 def check_public_fit(subject: Callable[..., float] = bounds.thm_pubpri) -> str:
     """End to end on uniform data, D = D', two quantiles: excess loss of the average iterate below the bound."""
-    from pq.losses import laplace_interval, laplace_quantiles
-
     worst, n, steps, bound_b, low, high = 0.0, 10, 400, 1.0, 0.05, 0.5
     ranks = np.array([3, 7])
     for seed in range(5):
@@ -174,6 +173,51 @@ def check_descent_regret(subject: Callable[..., Any] = bounds.pubpri_step_sizes)
         regret = radius**2 / (2 * eta.location) + eta.location * steps * slope**2 / 2
         assert math.isclose(regret / steps, (b + b / low**2) / 2 * math.sqrt(m / steps)), "as the row says"
     return "step sizes (B/sigma_min) sqrt(m/T) and (1/sigma_min - 1/sigma_max)/(2(B + sigma_max)) sqrt(m/T) are optimal"
+
+
+def _linear_regret(sizes: Any, m: int, b: float, scales: tuple[float, float], middles: list[float]) -> float:
+    """Of descent on all quantiles' loss, intervals of width B/100 at these places, against the best corner of the box:
+    at least the regret, as the loss is convex."""
+    low, high = scales
+    theta, phi, lost, sums = np.zeros(m), np.full(m, (1 / low + 1 / high) / 2), 0.0, np.zeros((2, m))
+    for middle in middles:
+        ends = np.full(m, middle - 0.005 * b), np.full(m, middle + 0.005 * b)
+        _, *slopes = laplace_quantiles(theta, phi, *ends)
+        lost, sums = lost + float(theta @ slopes[0] + phi @ slopes[1]), sums + slopes
+        theta = np.clip(theta - sizes.location * slopes[0], -b / low, b / low)
+        phi = np.clip(phi - sizes.inverse_scale * slopes[1], 1 / high, 1 / low)
+    return lost + b / low * np.abs(sums[0]).sum() - np.minimum(sums[1] / low, sums[1] / high).sum()
+
+
+@check(
+    "thm:pubpri/online-error",
+    code=bounds.pubpri_step_sizes,
+    rejects=[
+        (0.99, 1.0, bounds.pubpri_step_sizes),
+        (1.0, 0.25, bounds.pubpri_step_sizes),
+        *((1.0, 1.0, _resized(by, 1.0)) for by in (0.1, 10.0)),
+        (1.0, 1.0, _resized(1.0, 0.1)),
+        (1.0, 1.0, printed(bounds.pubpri_step_sizes)),
+    ],
+)
+def check_descent_runs(
+    subject: tuple[float, float, Callable[..., Any]] = (1.0, 1.0, bounds.pubpri_step_sizes),
+) -> str:
+    """Descent with the corrected steps: T times the first term is never exceeded, and all of it is needed where one
+    scale is left and all intervals lie at B.
+
+    subject: factors of the parts of theta and of phi, and the steps.
+    """
+    steps, shares = 100, []
+    for m, b, low, high in ((1, 1.0, 0.5, 0.5), (2, 10.0, 1.0, 5.0), (1, 1e-3, 1e-4, 1e-2), (3, 1.0, 0.5, 20.0)):
+        sizes = subject[2](steps, quantiles=m, data_bound=b, scale_min=low, scale_max=high)
+        parts = subject[0] * b / low, subject[1] * (1 / low - 1 / high) * (b + high) / 2
+        for middles in ([0.995 * b] * steps, [0.995 * b, -0.995 * b] * (steps // 2)):
+            regret = _linear_regret(sizes, m, b, (low, high), middles)
+            shares.append(regret / (sum(parts) * math.sqrt(m * steps)))
+            assert shares[-1] <= 1, (m, b, low, high, shares[-1])
+    assert max(shares) > 0.99, "a smaller bound is enough"
+    return f"descent of the public fit: regret at most {max(shares):.3f} of D G sqrt(T) for theta and phi together"
 
 
 Ratio = tuple[Callable[[Any], Any], Callable[[Any], Any]]

@@ -287,6 +287,8 @@ def check_order_statistics(subject: Callable[..., Fraction] = interval_separatio
     first, second = [F(0), F(1, 2), F(1), F(2)], [F(0), F(1, 2), F(1), F(101, 100)]
     rank = 2  # q = 1/2: the optimal interval is (1/2, 1] in both
     assert subject(first, (rank,)) == subject(second, (rank,)), "depends on more than the optimal interval"
+    psi = [least_separation(data, (rank,)) for data in (first, second)]
+    assert first[rank - 1 : rank + 1] == second[rank - 1 : rank + 1] and psi == [F(1, 2), F(1, 100)], "as the row says"
     rng = np.random.default_rng(61)
     for _ in range(200):
         x = sorted(F(int(v), 1000) for v in rng.choice(2001, 7, replace=False) - 1000)
