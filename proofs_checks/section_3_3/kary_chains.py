@@ -113,6 +113,7 @@ def check_kary_printed(subject: Callable[[int, int], arb] = printed_kary) -> str
     assert ball(worst) > claimed, f"the bound survives: {worst} against {claimed}"
     failure = chain_probability(chain)
     assert failure > F(999, 1000) and (round(float(claimed)), worst) == (2292, 2759), "as the row says"
+    assert (least_arity(m), kary_depth(m, arity)) == (arity, 5)
     return (
         f"thm:kary as printed is false at m = 83521, K = 17: beta = 1/2, claimed gap {float(claimed):.0f}, "
         f"actual {worst} w.p. {float(failure):.3f}, n = {chain.data.size:.2e}"
@@ -135,6 +136,7 @@ def check_kary_twice(subject: Callable[[int, int], arb] = printed_kary) -> str:
     assert ball(worst) > claimed, f"the bound survives: {worst} against {claimed}"
     failure = chain.failure(worst)
     assert failure > beta and (round(float(claimed)), worst) == (733, 1127), "as the rows say"
+    assert least_arity(m) == arity
     return (
         f"thm:kary with Algorithm 2's second division is false at m = 25, K = 5: claimed gap {float(claimed):.0f}, "
         f"actual {worst} w.p. {float(failure):.3f} (exact, n = {chain.data.size})"
