@@ -15,7 +15,7 @@ import z3
 from flint import arb
 
 from pq import HalfCauchy, Uniform
-from pq.bounds import cor_cauchy, uniform_bound
+from pq.bounds import cor_cauchy, lem_quantile, uniform_bound
 from proofs_checks.engine.registry import check
 from proofs_checks.tools.broken import scaled
 from proofs_checks.tools.chains import cauchy_mass
@@ -148,6 +148,8 @@ def check_cauchy_two_records(subject: Callable[..., float] = paper_cauchy) -> st
     z = Fraction(1, 15_748)
     bound = subject(radius, 2.0, float(2 * x), -2 * math.log(z), float(beta), n=2, rank=0)
     assert bound < 0.9999, "the bound survives"
+    claimed = 2 * ball(4 * x) / arb.pi() / (4 + 4 * ball(F(1000)) ** 2)  # 2 (b - a) psi, with psi = 2 x and R = 1000
+    assert abs(tail / claimed - arb("0.501")) < arb("0.0005"), "as the row says"
     inner = 1 - 2 * tail
     failure = (inner * ball(z) + tail * ball(z) ** 2) / (tail + inner * ball(z) + tail * ball(z) ** 2)
     assert failure > ball(Fraction(15, 100)), failure
@@ -335,16 +337,19 @@ def inner_separation(x: list[Fraction], rank: int) -> Fraction:
 
 @check(
     "text:half-cauchy",
-    rejects=[lambda x, rank: min(b - a for a, b in itertools.pairwise(x)), lambda x, rank: x[1] - x[0]],
+    rejects=[
+        lambda x, rank: min((b - a for a, b in itertools.pairwise(x)), default=x[0]),
+        lambda x, rank: inner_separation(x, rank) if len(x) > 1 else 2 * x[0],
+    ],
 )
 def check_half_cauchy_first(subject: Callable[[list[Fraction], int], Fraction] = inner_separation) -> str:
     """Rank 0: the optimal cell (0, x_1] is as short as the first record is close to the bound, for every number of
     records, so the separation of records alone bounds no mass."""
-    for n in (2, 3, 10, 100):
+    for n in (1, 2, 3, 10, 100):
         for first in (Fraction(1, 10), Fraction(1, 10**6)):
             x = [first] + [first + 3 * (i + 1) for i in range(n - 1)]
             radius, width = ball(x[-1]), ball(Fraction(2))
-            for rank in (0, 1):
+            for rank in range(min(n, 2)):
                 ends = [Fraction(0), *x]
                 cell = cauchy_mass(ends[rank], ends[rank + 1]) / cauchy_mass(Fraction(0), math.inf)
                 claimed = 2 * 2 * width * ball(subject(x, rank)) / arb.pi() / (width**2 + 4 * radius**2)
@@ -371,6 +376,8 @@ def check_half_cauchy(subject: Callable[[arb], arb] = lambda mass: 2 * mass) -> 
         high = low + Fraction(1, draw.choice((1, 10**4)))
         half = (ball(high).atan() - ball(low).atan()) / (arb.pi() / 2)
         assert abs(subject(cauchy_mass(low, high)) - half) < 1e-30, (low, high)
+        apart = [lem_quantile(math.log(share), 0.3, 0.1) for share in (cauchy_mass(low, high), half)]
+        assert math.isclose(apart[0] - apart[1], 2 / 0.3 * math.log(2), rel_tol=1e-6), "as the row says"
         package = math.exp(HalfCauchy(1.0).log_mass(float(low), float(high)))
         assert math.isclose(package, float(half), rel_tol=1e-6), (low, high)
     return "half-Cauchy prior for one-sided data: twice the Cauchy mass beyond the bound, so (2/eps) log 2 less"

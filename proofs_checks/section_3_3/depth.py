@@ -30,6 +30,8 @@ from proofs_checks.tools.solver import prove
 from proofs_checks.tools.trees import path_spends, printed_levels, walk
 
 F = Fraction
+Span = tuple[Fraction, Fraction]  # the levels on either side of a node; 0 and 1 where there are none
+WHOLE: Span = F(0), F(1)
 HALF = Fraction(1, 2)
 QUARTERS = (Fraction(1, 4), Fraction(1, 2), Fraction(3, 4))
 
@@ -152,26 +154,37 @@ def flat(low: Fraction, high: Fraction, places: tuple[Fraction, ...]) -> Prior:
     return {o: F(1, len(inside)) for o in inside}
 
 
-def uniform_at_every_node(data: Data, places: tuple[Fraction, ...], z: Fraction) -> Law:
-    """ApproximateQuantiles for the three quartiles: the median, then either side, each uniform on its own interval."""
-    low, high = places[0], places[-1]
-    whole = Restricted(data, -math.inf, math.inf)
+def uniform_at_every_node(
+    data: Data, places: tuple[Fraction, ...], z: Fraction, levels: tuple[Fraction, ...], span: Span = WHOLE
+) -> Law:
+    """ApproximateQuantiles: the middle quantile, of two the lower one, then either side, each uniform on its own
+    interval and at its own level in it; `places` are those between the edges, both included."""
+    if not levels:
+        return {(): F(1)}
+    middle = (len(levels) - 1) // 2
+    own = (levels[middle] - span[0]) / (span[1] - span[0])
     law: dict[tuple[Position, ...], Fraction] = defaultdict(Fraction)
-    for middle, p in mechanism(whole, HALF, flat(low, high, places), z).items():
-        assert isinstance(middle, Fraction)
-        left = mechanism(Restricted(data, -math.inf, middle), HALF, flat(low, middle, places), z)
-        right = mechanism(Restricted(data, middle, math.inf), HALF, flat(middle, high, places), z)
+    for o, p in mechanism(Restricted(data, *_edges(places, span)), own, flat(places[0], places[-1], places), z).items():
+        assert isinstance(o, Fraction)
+        lower, upper = tuple(x for x in places if x <= o), tuple(x for x in places if x >= o)
+        left = uniform_at_every_node(data, lower, z, levels[:middle], (span[0], levels[middle]))
+        right = uniform_at_every_node(data, upper, z, levels[middle + 1 :], (levels[middle], span[1]))
         for (first, one), (last, two) in itertools.product(left.items(), right.items()):
-            law[first, middle, last] += p * one * two
+            law[*first, o, *last] += p * one * two
     return dict(law)
 
 
-def _laws(adaptation: str, left_out: int = 0) -> Callable[[Data, tuple[Fraction, ...], Fraction], Law]:
+def _edges(places: tuple[Fraction, ...], span: Span) -> tuple[Position, Position]:
+    """The outputs on either side of a node, and infinity where there are none."""
+    return places[0] if span[0] else -math.inf, places[-1] if span[1] < 1 else math.inf
+
+
+def _laws(adaptation: str, left_out: int = 0) -> Callable[..., Law]:
     """Laws of a tree whose uniform prior leaves out some places at its lower end."""
 
-    def law(data: Data, places: tuple[Fraction, ...], z: Fraction) -> Law:
-        prior = flat(places[left_out], places[-1], places)
-        return Algorithm(QUARTERS, (prior,) * 3, (z,) * 3, adaptation=adaptation).law(data)
+    def law(data: Data, places: tuple[Fraction, ...], z: Fraction, levels: tuple[Fraction, ...] = QUARTERS) -> Law:
+        prior, m = flat(places[left_out], places[-1], places), len(levels)
+        return Algorithm(levels, (prior,) * m, (z,) * m, adaptation=adaptation).law(data)
 
     return law
 
@@ -181,9 +194,14 @@ _CONDITIONAL = _laws("conditional")
 
 @check("text:uniform-is-aq", rejects=[_laws("edge"), _laws("conditional", left_out=1)])
 def check_uniform_is_aq(subject: Callable[..., Law] = _CONDITIONAL) -> str:
-    """The uniform prior restricted conditionally gives the law of a tree whose nodes are uniform on their intervals."""
+    """The uniform prior restricted conditionally gives the law of a tree whose nodes are uniform on their intervals:
+    three quartiles, and one, two, four and seven other levels."""
     places = tuple(F(2 * k + 1, 4) for k in range(12))  # two equal shares in each of six cells
     cases: list[Data] = [Grid(5), Grid(3), Points((F(1), F(2), F(2), F(5)))]
     for data, z in itertools.product(cases, (HALF, F(1, 30))):
-        assert subject(data, places, z) == uniform_at_every_node(data, places, z), (data, z)
-    return "uniform priors, conditional adaptation: the law of a tree that is uniform on every interval (6 exact laws)"
+        assert subject(data, places, z) == uniform_at_every_node(data, places, z, QUARTERS), (data, z)
+    for m, data in (*itertools.product((1, 2, 4), cases), (7, cases[1])):
+        levels = tuple(F(i * i + 1, m * m + 9) for i in range(1, m + 1))
+        wanted = uniform_at_every_node(data, places[::3], HALF, levels)
+        assert subject(data, places[::3], HALF, levels) == wanted, (m, data)
+    return "uniform priors, conditional adaptation: the law of a tree that is uniform on every interval (16 exact laws)"

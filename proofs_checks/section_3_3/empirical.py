@@ -124,6 +124,31 @@ def check_empirical_leading(subject: Callable[..., float] = lem_empirical_quanti
     return f"lem:empirical-quantiles: chains need {shares[0]:.3f}, {shares[1]:.2f}, ..., {shares[5]:.2f} of it"
 
 
+@check(
+    "lem:empirical-quantiles",
+    code=lem_empirical_quantiles,
+    rejects=[lambda total: math.log(total), lambda total: 0.99 * math.log(total)],
+)
+def check_total_mass(subject: Callable[[Fraction], float] = lambda total: 0.0) -> str:
+    """Priors of mass 1000 under edge adaptation: the corrected bound is below 0 for every outcome, and no gap is.
+    Conditional adaptation gives them mass one, and has the bound of priors of that mass.
+
+    subject: what is taken from log Psi^ for the mass.
+    """
+    z, data, limits = HALF, Grid(1), {}
+    for adaptation, total in itertools.product(("edge", "conditional"), (F(1), F(1000))):
+        priors: tuple[Prior, ...] = tuple({k + F(i, 4): total / 2 for k in range(2)} for i in (1, 2, 3))
+        algorithm = Algorithm(QUARTERS, priors, (z,) * 3, adaptation=adaptation)
+        found = []
+        for outputs in algorithm.law(data):
+            log_psi = -float(log_ball(sum(inverse_psis(data, algorithm, outputs), F(0)) / 3))
+            found.append(lem_empirical_quantiles(log_psi - subject(total), -4 * math.log(z), 3, 0.5))
+        limits[adaptation, total] = max(found)
+    assert limits["edge", F(1000)] < 0 < limits["edge", F(1)], "the bound survives"
+    assert limits["conditional", F(1000)] == limits["conditional", F(1)] > 0
+    return f"lem:empirical-quantiles, mass 1000 under edge adaptation: at most {limits['edge', F(1000)]:.1f} is claimed"
+
+
 def paper_empirical(log_psi: float, epsilon: float, m: int, beta: float) -> float:
     """lem:empirical-quantiles as printed."""
     return lem_empirical_quantiles(log_psi, epsilon, m, beta, version="paper")

@@ -18,7 +18,19 @@ from pq.bounds import cor_cauchy, cor_quantile, lem_quantile, uniform_bound
 from pq.truth.evaluate import log_psi
 from proofs_checks.engine.registry import check
 from proofs_checks.tools.cases import mix, one_quantile_cases
-from proofs_checks.tools.exact import Grid, Prior, Restricted, adapt, gap, log_ball, mechanism, psi
+from proofs_checks.tools.exact import (
+    Data,
+    Grid,
+    Points,
+    Position,
+    Prior,
+    Restricted,
+    adapt,
+    gap,
+    log_ball,
+    mechanism,
+    psi,
+)
 from proofs_checks.tools.pieces import column, spread
 from proofs_checks.tools.solver import follows
 
@@ -243,18 +255,22 @@ def _half_conditional(prior: Prior, low: Fraction, high: Fraction) -> Prior:
 
 @check("step:multiple-linearity", rejects=[lambda *known: adapt(*known, "conditional"), _half_conditional])
 def check_restricted_linearity(subject: Callable[..., Prior] = lambda *known: adapt(*known, "edge")) -> str:
-    """The inner products of restricted priors are linear under edge adaptation; renormalised ones are not."""
+    """The inner products of restricted priors are linear under edge adaptation, for edges on either side, on one, and
+    close to a record, three columns, four targets and weights; renormalised ones are not."""
     mu = {HALF: F(9, 10), 3 + HALF: F(1, 10)}
     rho = {k + HALF: F(1, 5) for k in range(5)}
     data, low, high, z = Grid(4), F(5, 4), F(17, 4), F(1, 3)
-    view = Restricted(data, low, high)
 
-    def inner(prior: Prior) -> Fraction:
-        target = math.floor(HALF * view.size)
+    def inner(prior: Prior, low: Position, high: Position, data: Data = data, share: Fraction = HALF) -> Fraction:
+        view = Restricted(data, low, high)
+        target = math.floor(share * view.size)
         return sum((m * z ** abs(view.below(o) - target) for o, m in subject(prior, low, high).items()), F(0))
 
-    for weight in (F(1, 10), HALF):
-        assert inner(mix(mu, rho, weight)) == (1 - weight) * inner(mu) + weight * inner(rho), "not linear"
+    wide, tied = Grid(9), Points((F(1), F(2), F(2), F(2), F(4)))
+    for edges in ((low, high), (-math.inf, high), (low, math.inf), (F(2), F(9, 4)), (-math.inf, math.inf)):
+        for records, share, weight in itertools.product((data, wide, tied), (F(0), F(1, 3), HALF, F(9, 10)), WEIGHTS):
+            mixed, *ends = (inner(prior, *edges, records, share) for prior in (mix(mu, rho, weight), mu, rho))
+            assert mixed == (1 - weight) * ends[0] + weight * ends[1], ("not linear", edges, records)
     quotients = [adapt(prior, low, high, "conditional") for prior in (mix(mu, rho, HALF), mu, rho)]
     mixed, *ends = (psi(Grid(3), HALF, {o - 1: m for o, m in prior.items()}, z) for prior in quotients)
     assert mixed != sum(ends) / 2, "the row's half of each"

@@ -44,7 +44,8 @@ def check_inner_product_convexity(subject: Callable[[Rows, Rows], F] | None = No
         assert 1 / value(scores, middle) >= (1 / value(scores, x) + 1 / value(scores, y)) / 2, "not exp-concave"
         if m == 1:
             assert 1 / value(scores, middle) == (1 / value(scores, x) + 1 / value(scores, y)) / 2
-    # for all m: with inner products a_i and slopes v_i the second derivative of exp(-U) is -2 (sum 1/a_i)^-3 times
+    # for all m: with inner products a_i and slopes v_i the second derivative of exp(-U) is -2 (sum 1/a_i)^-3 times a
+    # sum over pairs; both sides are sums of terms with two indices at most, so that three of them show it for any m
     a, v = sympy.symbols("a0:3", positive=True), sympy.symbols("v0:3", real=True)
     t, pairs = sympy.Symbol("t"), list(itertools.combinations(range(3), 2))
     bent = sympy.diff(1 / sum(1 / (b + t * s) for b, s in zip(a, v, strict=True)), t, 2).subs(t, 0)

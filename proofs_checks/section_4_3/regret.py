@@ -496,7 +496,9 @@ def check_learning_display(subject: Callable[..., Display] = learning_display) -
 def check_width_of_product(subject: Callable[[int, int], Any] = lambda m, d: 2 * mpmath.sqrt(mpmath.log(m * d))) -> str:
     """Mean of the largest of md |normal| values: at most 2 sqrt(log(md)), and above 2 sqrt(log d)."""
     cut, count = arb("2.3"), 100  # the mean is at least cut Pr{largest >= cut}
-    assert cut * (1 - (cut / arb(2).sqrt()).erf() ** count) < float(subject(50, 2)), "exceeded (interval arithmetic)"
+    least = cut * (1 - (cut / arb(2).sqrt()).erf() ** count)
+    assert least < float(subject(50, 2)), "exceeded (interval arithmetic)"
+    assert least > 2 and round(2 * math.sqrt(math.log(2)), 2) == 1.67, "as the row says"
     with mpmath.workdps(30):
         for m, d in ((1, 2), (1, 3), (9, 4), (50, 2), (1000, 100)):
             # any number n of normals: E max <= sqrt(2 log(2n)), which is 2 sqrt(log n) at most, as 2n <= n^2

@@ -76,6 +76,32 @@ def check_orthogonal_gradients(subject: Callable[..., float] = bounds.dpftrl_hal
     return "L sqrt(2 R T) without noise: gradients at right angles to their sum attain it to the last digit"
 
 
+def _noisier(factor: float) -> Callable[..., float]:
+    """The bound for a multiple of the noise."""
+    return lambda steps, **known: bounds.dpftrl_half(steps, **{**known, "noise": factor * known["noise"]})
+
+
+@check(
+    "ours:half-of-lipschitz",
+    code=(bounds.dpftrl_half, bounds.thm_dpftrl, bounds.thm_quantile_regret),
+    rejects=[_noisier(0.99), _noisier(1.01), _noisier(2.0), bounds.thm_dpftrl],
+)
+def check_half_formula(subject: Callable[..., float] = bounds.dpftrl_half) -> str:
+    """2 sqrt(R T L (L/2 + noise)): of thm:dpftrl at its best step size, squared, 2 R T L^2 is left out, at any noise;
+    and thm:quantile-regret without its other terms is thm:dpftrl for one run, so that it needs no more either."""
+    for steps, noise in itertools.product((1, 2, 100), (0.0, 0.3, 20.0)):
+        for m, d, gamma in ((1, 2, 0.5), (3, 8, 0.1)):
+            known: dict[str, Any] = {"regularizer_range": m * math.log(d), "lipschitz": d / gamma, "beta": 0.1}
+            known |= {"noise": noise, "gaussian_width": math.sqrt(2 * m * math.log(2 * d))}
+            known |= {"sensitivity": bounds.lem_refined_sensitivity(0.5, d, gamma, quantiles=m)}
+            whole, half = bounds.thm_dpftrl(steps, **known), subject(steps, **known)
+            left_out = 2 * known["regularizer_range"] * steps * known["lipschitz"] ** 2
+            assert math.isclose(whole**2 - half**2, left_out, rel_tol=1e-9), (steps, noise)
+            named: dict[str, Any] = {"quantiles": m, "epsilon": 0.5, "noise": noise, "beta": 0.1, "mixture": gamma}
+            assert math.isclose(bounds.thm_quantile_regret(steps, d, gamma, **named).regret, whole), "not one run's"
+    return "2 sqrt(R T L (L/2 + noise)) where thm:dpftrl has L for L/2; thm:quantile-regret's learning is one such run"
+
+
 @check("ours:half-of-lipschitz", code=bounds.dpftrl_half, rejects=[0.5, 0.1])
 def check_half_runs(share: float = 1.0) -> str:
     """With noise: the streams of thm:dpftrl against the smaller bound, at its own step size."""

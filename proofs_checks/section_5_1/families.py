@@ -121,26 +121,33 @@ def check_censored(subject: Callable[..., Any] = standardised) -> str:
     return "eq:censored with one interval is minus U; mass = F(b phi - theta) - F(a phi - theta) for three families"
 
 
+def interval_of_loss(x: list[float], rank: int) -> tuple[float, float]:
+    """What the optimal outputs lie in."""
+    return x[rank - 1] if rank else -math.inf, x[rank]
+
+
 @check(
     "eq:censored",
     code=standardised,
     rejects=[
-        lambda x, rank: (x[rank - 1], x[rank - 1] + 1),  # as printed
+        lambda x, rank: (x[max(rank, 1) - 1], x[max(rank, 1) - 1] + 1),  # as printed
         lambda x, rank: (x[rank], x[min(rank + 1, len(x) - 1)]),
-        lambda x, rank: (x[rank - 1], x[rank] * 1.01),
+        lambda x, rank: (interval_of_loss(x, rank)[0], x[rank] + 0.01),
+        lambda x, rank: interval_of_loss(x, rank) if rank else (2 * x[0] - x[1], x[0]),
     ],
 )
 def check_interval_of_loss(
-    subject: Callable[[list[float], int], tuple[float, float]] = lambda x, rank: (x[rank - 1], x[rank]),
+    subject: Callable[[list[float], int], tuple[float, float]] = interval_of_loss,
 ) -> str:
-    """U^(q) of a prior is minus the log-likelihood of the one interval from x_[floor(qn)] to x_[floor(qn)+1]: U is the
-    limit of the mechanism's -log Psi for large epsilon, where gaps other than 0 weigh nothing.
+    """U^(q) of a prior is minus the log-likelihood of the one interval from x_[floor(qn)] to x_[floor(qn)+1], from
+    -infinity at rank 0: U is the limit of the mechanism's -log Psi for large epsilon, where gaps other than 0 weigh
+    nothing.
 
     subject: the ends of the interval, from sorted data and the rank.
     """
     x, nu, sigma, cases = [-2.0, -0.5, 0.25, 3.0, 7.0], 0.7, 1.3, 0
     priors = (pq.Normal(nu, sigma), pq.Laplace(nu, sigma), pq.Cauchy(nu, sigma))
-    for prior, rank in itertools.product(priors, range(1, len(x))):
+    for prior, rank in itertools.product(priors, range(len(x))):
         q = F(2 * rank + 1, 2 * len(x))  # the middle of the levels of this rank
         mass = standardised(type(prior).__name__, *subject(x, rank), nu / sigma, 1 / sigma)
         for epsilon in (None, 1e4):
@@ -183,6 +190,56 @@ def check_burridge(subject: Callable[[Any, Any], Any] = normal_mass) -> str:
             middle = [(x + y) / 2 for x, y in zip(*points, strict=True)]
             assert subject(*middle) ** 2 >= subject(*points[0]) * subject(*points[1]), points
     return "(v, phi) makes -log mass convex for every smooth log-concave f (z3); Normal at 300 random chords"
+
+
+def _box(x: F) -> F:
+    """Distribution function of the uniform law on [0, 1]."""
+    return min(max(x, F(0)), F(1))
+
+
+def _tent(x: F) -> F:
+    """That of the density 1 - |x| on [-1, 1]."""
+    x = min(max(x, F(-1)), F(1))
+    return (1 + 2 * x - x * abs(x)) / 2
+
+
+def _valley(x: F) -> F:
+    """That of the density |x| on [-1, 1]."""
+    x = min(max(x, F(-1)), F(1))
+    return (1 + x * abs(x)) / 2
+
+
+@check(
+    "text:burridge",
+    rejects=[
+        ((_box, _valley), F(1)),
+        ((lambda x: (_box(x + 1) + _box(x - 1)) / 2,), F(1)),
+        ((_box, _tent), F(99, 100)),
+    ],
+)
+def check_kinks_and_jumps(subject: tuple[tuple[Callable[[F], F], ...], F] = ((_box, _tent), F(1))) -> str:
+    """For every log-concave f, smooth or not, the mass of the middle of two intervals is at least the geometric mean of
+    the masses Z_1 and Z_2, also of tails. Let x and y run through the two so that equal shares of both masses lie below
+    them: in the share, x rises by Z_1/f(x), y by Z_2/f(y), and their middle by half of the sum, at a density of
+    sqrt(f(x) f(y)) or more; the product is at least sqrt(Z_1 Z_2) at every share (z3). Exact chords of a law with jumps
+    and of one with kinks.
+
+    subject: distribution functions, and a factor of f(x) f(y) in what log-concavity gives.
+    """
+    totals, factor = subject
+    f, g, one, two, middle = z3.Reals("f g Z_1 Z_2 middle")
+    known = (f > 0, g > 0, one > 0, two > 0, middle >= 0, middle * middle >= z3.RealVal(str(factor)) * f * g)
+    rise = one * g + two * f  # twice the rise of the middle, times f g
+    follows(*known, goal=middle * middle * rise * rise >= one * two * 4 * f * f * g * g)
+    rng = np.random.default_rng(7)
+    for _ in range(300):
+        ends = np.sort(rng.integers(-24, 25, (2, 2)), axis=1)
+        one_low, one_high, two_low, two_high = (F(int(end), 12) for end in ends.ravel())
+        for total in totals:
+            masses = total(one_high) - total(one_low), total(two_high) - total(two_low)
+            half = total((one_high + two_high) / 2) - total((one_low + two_low) / 2)
+            assert half**2 >= masses[0] * masses[1], (ends, total.__name__)
+    return "every log-concave f: -log mass is convex along (p, q) (z3, share by share); a box and a tent at 300 chords"
 
 
 Law = tuple[Callable[[Any], Any], Callable[[Any], Any], Callable[[Any], Any]]  # F, f, and the slope of log f
@@ -374,7 +431,8 @@ def check_original_parametrisation(subject: Callable[[Any], Any] = laplace_loss_
 )
 def check_tails(subject: tuple[float, float] = (1.0, 0.5)) -> str:
     """Worst loss over data within R at separation 1: Laplace R, Normal R^2/2, Cauchy 2 log R, to leading order; that
-    the worst data have their interval of length 1 at an end, by many others."""
+    the worst data have their interval of length 1 at an end, by many others. At rank 0, where the interval is a tail,
+    the first two are the same to leading order."""
     rng = np.random.default_rng(97)
     for radius in (2.0, 7.0, 30.0):
         for prior in (pq.Laplace(0, 1), pq.Normal(0, 1), pq.Cauchy(0, 1)):
@@ -382,6 +440,7 @@ def check_tails(subject: tuple[float, float] = (1.0, 0.5)) -> str:
             for low in np.concatenate([[-radius], rng.uniform(-radius, radius - 1, 50)]):
                 width = 1 + (radius - low - 1) * rng.uniform() ** 3
                 assert -prior.log_mass(low, low + width) <= worst + 1e-9, (prior, low, width)
+                assert prior.log_mass(-math.inf, low) >= prior.log_mass(-math.inf, -radius), "rank 0"
     with mpmath.workdps(60):
         for radius in (10**4, 10**6):
             r = mpmath.mpf(radius)
@@ -389,7 +448,8 @@ def check_tails(subject: tuple[float, float] = (1.0, 0.5)) -> str:
             cauchy = -mpmath.log((mpmath.atan(1 / (1 + r * (r - 1)))) / mpmath.pi)
             scaled = mpmath.sqrt(mpmath.mpf(1) / 2)
             normal = -mpmath.log((mpmath.erfc((r - 1) * scaled) - mpmath.erfc(r * scaled)) / 2)
-            assert abs(laplace / r - subject[0]) < 1e-3
-            assert abs(normal / r**2 - subject[1]) < 1e-3
+            tails = r + mpmath.log(2), -mpmath.log(mpmath.erfc(r * scaled) / 2)  # at rank 0, all records at -R
+            assert all(abs(loss / r - subject[0]) < 1e-3 for loss in (laplace, tails[0]))
+            assert all(abs(loss / r**2 - subject[1]) < 1e-3 for loss in (normal, tails[1]))
             assert abs(cauchy / (2 * mpmath.log(r)) - 1) < 0.2
     return "worst losses at separation 1: Laplace ~ R, Normal ~ R^2/2, Cauchy ~ 2 log R"

@@ -261,12 +261,16 @@ def check_heavy_tails(subject: tuple[str, str] = ("cauchy", "half_cauchy")) -> s
 def check_headlines(subject: str = "prox") -> str:
     """fig:worldnews-logepsplots, on weekly headlines: up to 0.3 PubProx is best in the median, and in the mean too, of
     all that protect and are mixed or static; it is behind none of them at any budget. Up to 0.01 that is not learnt."""
+    others = {"uniform", "cauchy", "laplace", "prev", "dp"}
+    apart = {"prox", "prox_plain", "prev_plain", "prox_blind", "open"}  # itself, unmixed, a control, and not private
     for column, variant in itertools.product(("max_gap", "median_gap"), ("paper", "sharp")):
+        table = paper_sized("worldnews-logepsplots", variant)
+        assert (set(table["method"]), set(table["m"])) == (others | apart, {9}), "as the row says"
 
         def curve(method: str, column: str = column, variant: str = variant) -> Curve:
             return by_budget("worldnews", method, column, variant)
 
-        for other in ("uniform", "cauchy", "laplace", "prev", "dp"):
+        for other in others:
             better, worse = ahead(curve(other), curve(subject))
             assert set(better) >= {e for e in curve(other) if e < 0.32} and not worse, (column, variant, other)
         assert not any(ahead(curve("prox_plain"), curve(subject))), "level with its unmixed version"

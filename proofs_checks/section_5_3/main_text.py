@@ -6,9 +6,12 @@ import itertools
 import math
 from collections.abc import Callable
 
+import mpmath
+
 from pq import bounds
 from pq.losses import laplace_interval
 from proofs_checks.engine.registry import check
+from proofs_checks.tools.gaussian import exact_delta, printed_multiplier
 from proofs_checks.tools.runs import run_arguments
 
 
@@ -24,11 +27,50 @@ def check_large_budgets(
     at = [float(laplace_interval(place, 1.0, 1.0, 2.0)[0]) for place in (0.0, 1.0, 1.5)]  # scale 1, w = 0, 1, 3/2
     regret = at[0] - at[1]
     assert math.isclose(regret, 1.0, rel_tol=1e-12) and at[2] < at[1], "1 against w = 1, as the row says, and more"
+    for first in (k / 10 for k in range(-20, 21)):  # whatever the first location is, data on one side are as far
+        ahead, other = (float(laplace_interval(first, 1.0, side - 0.5, side + 0.5)[0]) for side in (1.5, -1.5))
+        assert max(ahead, other) - at[1] >= 1 - 1e-12, first
     for logs in (10.0, 1e4, 1e12):  # log(2/delta'), with the largest budget that the theorem on DP-FTRL allows
         bound = (1 + 1) / 1 * math.sqrt(subject(logs, 4 * logs))  # (d^(3/4) + sigma_max)/sigma_min, m = T = 1
         assert regret <= bound, f"log(2/delta') = {logs:g}: regret {regret}, bound {bound:.3g}"
         assert math.isclose(2 * math.sqrt(math.sqrt(logs) / (4 * logs)), logs**-0.25), "the printed one, in the row"
     return "one step, eps' = 4 log(2/delta'): regret 1, and the printed bound tends to 0; a 1 beside the noise keeps it"
+
+
+def least_noise(nodes: int, budget: float) -> float:
+    """What the noise of a run that is private is close to where the budget is large."""
+    return math.sqrt(nodes / (2 * budget))
+
+
+@check(
+    "thm:sequential/main-text",
+    code=bounds.dpftrl_noise,
+    rejects=[
+        (lambda nodes, budget: math.sqrt(nodes) / budget, 32),
+        (least_noise, 8),
+        *((lambda nodes, budget, by=by: by * least_noise(nodes, budget), 32) for by in (0.99, 1.01)),
+    ],
+)
+def check_noise_of_large_budgets(subject: tuple[Callable[[int, float], float], float] = (least_noise, 32)) -> str:
+    """The printed noise of a run, for half of both, is not private for 32 log(2/delta') and more: that run alone tells,
+    where a record turns its gradient round. The corrected noise, and the least on the exact curve of the Gaussian
+    mechanism, fall like the root of the budget."""
+    noise, multiple = subject
+    for delta in map(mpmath.mpf, ("0.1", "1e-6", "1e-300")):
+        for budget in (multiple * mpmath.log(2 / delta), 10 * multiple * mpmath.log(2 / delta)):
+            assert exact_delta(budget, printed_multiplier(budget / 2, delta / 2)) > 0.5, "private"
+    for budget in (1e7, 1e9):
+        found = (
+            bounds.dpftrl_noise(1000, budget, 1e-6, version="corrected"),
+            bounds.dpftrl_noise(1000, budget, 1e-6, version="sharp"),
+        )
+        assert all(math.isclose(value, noise(10, budget), rel_tol=5e-3) for value in found), (budget, found)
+    return "printed noise: not private at 32 log(2/delta') and more; what is falls like 1/sqrt(eps')"
+
+
+def private_noise(steps: int, epsilon: float, odds: float) -> float:
+    """The corrected sigma of each run, for (eps'/2, delta'/2), where delta' may be too small for a float."""
+    return math.sqrt(steps.bit_length() / 2) * (math.sqrt(odds + epsilon / 2) + math.sqrt(odds)) / (epsilon / 2)
 
 
 def l2_average(
@@ -37,7 +79,7 @@ def l2_average(
     """Average regret of both runs with features of l2 norm 1, B = R = 1; odds = log(2/delta')."""
     box = {"feature_bound": 1.0, "weight_bound": 1.0, "data_bound": 1.0, "scale_min": scales[0], "scale_max": scales[1]}
     first, second = run_arguments(steps, m, d, box, (epsilon, 0.5), 0.1)
-    noise = math.sqrt(steps.bit_length() / 2) * (math.sqrt(odds + epsilon / 2) + math.sqrt(odds)) / (epsilon / 2)
+    noise = private_noise(steps, epsilon, odds)
     runs = (first | {"lipschitz": 1.0, "sensitivity": 2.0}, second)  # F for F sqrt d
     return sum(bounds.thm_dpftrl(steps, **run | {"noise": noise}) for run in runs) / steps
 
@@ -69,6 +111,9 @@ def check_main_text(subject: tuple[Callable[..., float], Callable[..., bool]] = 
     l2 norm 1; with the printed noise they do for the stated budgets, and not without either limit."""
     noise, small = subject
     cases = 0
+    for steps, odds, epsilon in itertools.product((1, 2, 1000), (0.7, 14.0), (0.1, 50.0)):
+        wanted = bounds.dpftrl_noise(steps, epsilon / 2, math.exp(-odds))
+        assert math.isclose(private_noise(steps, epsilon, odds), wanted, rel_tol=1e-9), (steps, odds, epsilon)
     for steps, m, d, odds in itertools.product((1, 2, 2**20), (1, 10**30), (1, 10**30), (0.7, 14.0, 1e8)):
         spread = 8 * (1 + math.sqrt(2 * math.log(2 * steps / 0.1)))
         logs = max(1.0, spread * math.sqrt(math.floor(math.log2(steps)) * steps.bit_length() / 2))

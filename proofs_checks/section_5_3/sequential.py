@@ -256,6 +256,7 @@ def check_gradient_norms(subject: tuple[float, float] = (1.0, 1.0)) -> str:
         m = int(draw.integers(1, 6)) if trial else 1
         low = np.sort(draw.uniform(-radius, radius - 0.01, m)) if trial else np.array([radius - 1e-7])
         high = np.minimum(low + 10 ** draw.uniform(-4, 0, m), radius) if trial else np.array([radius])
+        low = np.where(draw.random(m) < 0.1, -math.inf, low) if trial else low  # rank 0
         phi = np.full(m, 1 / scale) if trial % 2 == 0 else draw.uniform(1 / scale, 3, m)
         theta = phi * (draw.uniform(-radius, radius, m) if trial else radius)
         _, slope, slope_phi = laplace_quantiles(theta, phi, low, high)
