@@ -123,7 +123,7 @@ def several_days(data: Points, budgets: Sequence[int], z: Fraction) -> dict[tupl
     prior has hardly any mass on 3/2 or on 5/2 is told by the release before."""
     law: dict[tuple[Any, ...], Fraction] = {(): F(1)}
     for budget in budgets:
-        later = {}
+        later: dict[tuple[Any, ...], Fraction] = {}
         for outputs, p in law.items():
             rare = outputs[-1] if outputs else 1 + HALF
             prior = {o: F(1, 10**12) if o == rare else 1 - F(1, 10**12) for o in (1 + HALF, 2 + HALF)}
