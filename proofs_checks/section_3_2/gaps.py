@@ -34,12 +34,18 @@ def in_printed_interval(data: Points, k: int, o: Fraction) -> bool:
     ],
 )
 def check_target_interval(subject: Callable[[Points, int, Fraction], bool] = in_target_cell) -> str:
-    """The outputs of gap zero are the cell that is open on the left and closed on the right."""
+    """The outputs of gap zero are the cell that is open on the left and closed on the right, with ties too: empty if
+    the records at its ends are equal."""
     assert len(set(GAP_SAMPLE)) == 17, "as the row says"
-    for n, q in itertools.product(range(1, 6), GAP_SAMPLE):
-        data = Points(tuple(Fraction(i) for i in range(1, n + 1)))
-        for o in (Fraction(j, 2) for j in range(2 * n + 4)):
-            assert (gap(data, q, o) == 0) == subject(data, math.floor(q * n), o), (n, q, o)
+    for n in range(1, 6):
+        for values in itertools.combinations_with_replacement(range(1, n + 1), n):
+            data = Points(tuple(map(Fraction, values)))
+            for q, o in itertools.product(GAP_SAMPLE, (Fraction(j, 2) for j in range(2 * n + 4))):
+                k = math.floor(q * n)
+                assert (gap(data, q, o) == 0) == (data.below(o) == k) == subject(data, k, o), (values, q, o)
+    two, ends = Points((Fraction(1), Fraction(2))), (Fraction(1), Fraction(2))
+    assert [gap(two, HALF, o) for o in ends] == [1, 0], "as the row says"
+    assert [in_printed_interval(two, 1, o) for o in ends] == [True, False] and two.upto(ends[1]) == 2 > 1
     return "gap zero is exactly the cell (x_k, x_{k+1}] with k = floor(q n): open on the left, closed on the right"
 
 

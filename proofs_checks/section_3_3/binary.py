@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
@@ -175,6 +176,7 @@ def check_binary_recurrence(subject: Callable[[int], int] = lambda k: fibonacci(
     a, b = 0, 1
     for k in range(300):
         assert subject(k) == a, (k, subject(k), a)
+        assert k != 2 or (a, fibonacci(3) - 1) == (2, 1), "as the row says"
         a, b = b, 1 + a + b
     k = sympy.symbols("k", integer=True, positive=True)
     f = [sympy.Symbol(f"F{j}") for j in range(3)]  # F_k, F_{k+1}, F_{k+2}: the induction step
@@ -266,6 +268,7 @@ def check_worse_in_m(subject: Callable[[int], arb] = golden) -> str:
     "thm:binary",
     "thm:kary",
     "thm:kary-main",
+    "ours:kary-shares",
     "cor:multiple",
     "lem:prior",
     rejects=[lambda total: log_ball(total), lambda total: log_ball(total * F(99, 100))],
@@ -280,6 +283,9 @@ def check_edge_total(subject: Callable[[Fraction], arb] = lambda total: arb(0)) 
         algorithm, data = Algorithm(QUARTERS, priors, (z,) * 3, arity=arity), Grid(1)
         spread = log_ball(algorithm.inverse_psi_sum(data) / HALF) + subject(total)
         claimed = constant * spread / -log_ball(z)  # no rounding needed for a bound below zero
+        epsilon = -6 * math.log(z)  # one level has one budget: ours:kary-shares is thm:kary
+        ours = bounds.kary_weighted(-float(spread) + math.log(6), epsilon, 3, 0.5, arity=4)
+        assert arity == 2 or math.isclose(ours, float(claimed), rel_tol=1e-9), ours
         failed = sum(p for outputs, p in algorithm.law(data).items() if max(algorithm.gaps(data, outputs)) >= 1)
         assert claimed < 0, f"the bound survives: {float(claimed):.2f}"
         assert failed > 0

@@ -65,28 +65,24 @@ def check_depth(subject: Callable[[int, int], int] = kary_depth) -> str:
 
 @check(
     "text:mechanisms-per-record",
-    rejects=[
-        lambda m, arity: (m - 1) // arity if isinstance(m, int) else (m - 1) / arity,
-        lambda m, arity: -(-m // arity) if isinstance(m, int) else -(-m / arity),
-        lambda m, arity: m // arity if isinstance(m, int) else m / arity - 1,
-    ],
+    rejects=[lambda whole, rest: whole - 1, lambda whole, rest: whole + 1, lambda whole, rest: whole + rest],
 )
-def check_largest_child(
-    subject: Callable[[Any, int], Any] = lambda m, arity: m // arity if isinstance(m, int) else m / arity,
-) -> str:
-    """Its index arithmetic: the last child has floor(m / K) indices and no child more, for each K up to 40 and all m
-    (z3).
+def check_largest_child(subject: Callable[[Any, Any], Any] = lambda whole, rest: whole) -> str:
+    """Its index arithmetic: the last child has floor(m / K) indices and no child more, for all K and all m (z3).
+
+    subject: the size, of the whole part of m / K and of 1 if there is a rest and 0 if not.
     """
-    m, before, a, b, last = z3.Ints("m before a b last")
-    for arity in range(2, 41):
-        # before = (j - 1) m, a = ceil(j m / K), b = ceil((j - 1) m / K); child j has a - b - 1 indices, whatever j is
-        low = z3.And(arity * (a - 1) < before + m, before + m <= arity * a)
-        high = z3.And(arity * (b - 1) < before, before <= arity * b)
-        size, bound = a - b - 1, subject(m, arity)
-        prove(z3.Implies(z3.And(m >= arity, low, high), size <= bound), f"a child of {arity}")
-        cut = z3.And(arity * (last - 1) < (arity - 1) * m, (arity - 1) * m <= arity * last, m >= arity)
-        prove(z3.Implies(cut, m - last == bound), f"last child of {arity}")
-    assert all(subject(m_, k) == m_ - -(-(k - 1) * m_ // k) for k in range(2, 41) for m_ in range(k, 300))
+    m, whole, a, b, last = z3.Ints("m whole a b last")
+    share, upto = z3.Reals("share upto")  # m / K and j m / K: child j has ceil(upto) - ceil(upto - share) - 1 indices
+    floor = z3.And(whole <= share, share < whole + 1)
+    size = subject(whole, z3.If(share > whole, 1, 0))
+    low = z3.And(a - 1 < upto, upto <= a)
+    high = z3.And(b - 1 < upto - share, upto - share <= b)
+    prove(z3.Implies(z3.And(floor, low, high), a - b - 1 <= size), "a child")
+    cut = z3.And(last - 1 < m - share, m - share <= last)  # ceil((K - 1) m / K)
+    prove(z3.Implies(z3.And(floor, cut), m - last == size), "the last child")
+    for arity, n in itertools.product(range(2, 41), range(1, 300)):
+        assert n < arity or n - -(-(arity - 1) * n // arity) == subject(n // arity, int(n % arity > 0)), (arity, n)
     return (
         "the last child holds floor(m / K) indices and none holds more, so the depth is the number of base-K "
         "digits of m"
@@ -105,6 +101,7 @@ def check_printed_budget(subject: Callable[[int], int] = printed_levels) -> str:
     assert subject(1) == 0, "m = 1 has a budget"
     for k in range(1, 11):
         assert max(path_spends(2**k, 2, lambda depth, count, k=k: Fraction(count, subject(2**k)))) == Fraction(k + 1, k)
+    assert [max(path_spends(m, 2, lambda depth, count: Fraction(count))) for m in (1, 2)] == [1, 2], "as the row says"
     others = [m for m in range(3, 200) if m & (m - 1)]
     assert all(subject(m) == binary_depth(m) for m in others)
     return (

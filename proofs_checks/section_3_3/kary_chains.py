@@ -235,6 +235,8 @@ def check_kary_rounding(subject: Callable[[int], int | arb] = lambda depth: 4 * 
         algorithm.law(data), lambda outputs: ball(max(algorithm.gaps(data, outputs))) > display + subject(depth)
     )
     assert failure <= beta, f"gap of 1 or more with probability {float(failure):.4f}, claimed {float(display):.2f}"
+    theorem = printed_kary(3, 2) / epsilon * spread  # m = 3, K = 3: below the display, 7.1 for 8
+    assert least_arity(3) == arity and theorem < display, "so the theorem is false here too"
     sure = probability(algorithm.law(data), lambda outputs: max(algorithm.gaps(data, outputs)) >= 1)
     heavy = display * log_ball(algorithm.inverse_psi_sum(data) / beta / 10**30) / spread  # the same laws
     assert sure > beta and heavy + 4 * (2 ** (depth - 1) - 1) < 1, "priors of a total mass above one"

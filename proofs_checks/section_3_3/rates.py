@@ -242,7 +242,13 @@ def check_naive_growth(subject: Callable[[int], float] = lambda m: m * math.log(
     )
 
 
-@check("text:log-squared", rejects=[(Fraction(1), Fraction(4)), (Fraction(78, 100), Fraction(3))])
+@check(
+    "text:log-squared",
+    rejects=[
+        *((Fraction(low, 100), Fraction(4)) for low in (79, 100)),
+        *((Fraction(78, 100), Fraction(high, 100)) for high in (300, 398)),
+    ],
+)
 def check_log_squared_shape(subject: tuple[Fraction, Fraction] = (Fraction(78, 100), Fraction(4))) -> str:
     """'Roughly log2(m)**2': their ratio stays in [0.78, 4] on [3, 10**12]."""
     low_bound, high_bound = (arb(fmpq(c.numerator, c.denominator)) for c in subject)

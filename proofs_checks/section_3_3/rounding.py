@@ -138,6 +138,7 @@ def check_error_sharp(subject: Callable[[Fraction], Fraction] = lem_error) -> st
 
 @check(
     "lem:error",
+    "step:error-second-display",
     code=lem_error,
     rejects=[
         *(lambda w, by=by: 2 - by * w for by in (F(203, 100), F(3))),
@@ -157,6 +158,7 @@ def check_error_any_denominator(subject: Callable[[Any], Any] = lambda w: 2 - 2 
         z3.Or(rank == whole, z3.And(rank == whole + 1, y0 >= whole + w)),  # q n = y0 + r, r < 1
     )
     error = absolute(u) + absolute(v) + subject(w)
+    prove(z3.Implies(z3.And(*floors), absolute(target - rank) <= error), "the second display")
     node, data = absolute(c - target), absolute(c - rank)
     prove(z3.Implies(z3.And(*floors), z3.And(node <= data + error, data <= node + error)), "in the node")
     beyond = z3.And(*floors, low <= target, target <= high)
@@ -355,6 +357,8 @@ def check_second_display(subject: tuple[Signs, Callable[..., Fraction]] = (right
             if (lo or a == 0) and (hi < 1 or b == n):  # all records lie between the ends
                 offset = (1 - relative) * abs(a - ranks[0]) + relative * abs(b - ranks[2])
                 assert abs(signs(a, b, ranks, relative)) <= offset + most, (n, lo, q, hi, a, b)
+                first = math.floor(relative * (ranks[2] - ranks[0])) + ranks[0] - a - math.floor(relative * (b - a))
+                assert -signs(a, b, ranks, relative) - first in (0, 1), "the first display, up to its own floors"
     for relative in GAP_SAMPLE:
         found = witness(relative, lem_error(relative))
         assert found is not None, f"no data attain the slack at {relative}"

@@ -53,11 +53,14 @@ def check_kary_shares(subject: Callable[[int], list[float]] = kary_shares) -> st
         assert best < (3 + 2 * math.sqrt(2)) * 2**depth
         for p in (0.0, 1.01, 1.5, 1.6151, 2.0, 3.0):  # equal budgets, and powers
             weights = [k**-p for k in range(1, depth + 1)]
-            assert best <= kary_error([w / math.fsum(weights) for w in weights]) * (1 + 1e-12)
+            others = [w / math.fsum(weights) for w in weights]
+            assert best <= kary_error(others) * (1 + 1e-12)
+            unrolled = math.fsum(2 ** (depth - k) / share for k, share in enumerate(others, 1))
+            assert math.isclose(kary_error(others), unrolled), "what Cauchy and Schwarz are applied to"
     d = sympy.symbols("d", positive=True)
     limit = sympy.limit(((2 ** (d / 2) - 1) / (sympy.sqrt(2) - 1)) ** 2 / 2**d, d, sympy.oo)
     assert sympy.simplify(limit - (3 + 2 * sympy.sqrt(2))) == 0
-    assert 2 * float(limit) < 0.7 * c_p(1.61510584869)
+    assert [f"{v:.2f}" for v in (2 * float(limit), c_p(1.61510584869))] == ["11.66", "16.83"], "as the row says"
     return (
         "thm:kary sharpened: budgets ~ 2^((d-k)/2) give the constant 2 (3 + 2 sqrt 2) = 11.66 where the least "
         "c_p is 16.83"

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import csv
+from collections.abc import Callable
 from functools import cache
 from itertools import pairwise
 
 import numpy as np
 
+from pqlab.experiments import public_private
 from proofs_checks.engine.registry import check
 from proofs_checks.tools.tables import RESULTS, score
 
@@ -29,7 +31,7 @@ def stored(name: str) -> dict[Point, np.ndarray]:
 def check_adult(subject: str = "public_quantiles") -> str:
     """fig:pubpri-logepsplots: public quantiles is best at small epsilon, and PubFit the nearest to it."""
     table = stored("adult")
-    near, small = [], sorted({epsilon for *_, epsilon, _ in table if epsilon <= 1})
+    near, behind, small = [], [], sorted({epsilon for *_, epsilon, _ in table if epsilon <= 1})
     assert len(small) == 7
     for source in ("adult_age", "adult_hours"):
         for epsilon in small:
@@ -38,9 +40,9 @@ def check_adult(subject: str = "public_quantiles") -> str:
                 gaps = table[source, "paper", other, epsilon, 0.0]
                 assert score(gaps - best) > 3, (source, other, epsilon)
                 assert other == "pubfit" or score(gaps - fit) > 3, (source, other, epsilon)
-            robust = score(table[source, "paper", "pubfit_robust", epsilon, 0.0] - fit)
-            assert 1.65 < robust < 3.15, "as the row says"
+            behind.append(round(score(table[source, "paper", "pubfit_robust", epsilon, 0.0] - fit), 1))
             near += [f"{np.mean(fit - best):.1f}"] * (epsilon == 0.001)
+    assert (min(behind), max(behind)) == (1.7, 3.1), "as the row says"
     return (
         "Adult at every epsilon up to 1: public quantiles first, PubFit next "
         f"({' and '.join(near)} records at 0.001), all else behind"
@@ -49,8 +51,12 @@ def check_adult(subject: str = "public_quantiles") -> str:
 
 @check("fig:pubpri-logepsplots", rejects=[("adult_age", "adult_hours"), ()])
 def check_adult_large(subject: tuple[str, ...] = ("adult_age",)) -> str:
-    """At epsilon = 10 public quantiles is worse than PubFit on ages; on hours it is so on one level only."""
+    """At epsilon = 10 public quantiles is worse than PubFit on ages, where PubFit is level with all others; on hours it
+    is so on one level only."""
     table = stored("adult")
+    fit = table["adult_age", "paper", "pubfit", 10.0, 0.0]
+    for other in ("pubfit_robust", "public_cauchy", "half_cauchy", "uniform", "ogd", "ogd_robust"):
+        assert abs(score(table["adult_age", "paper", other, 10.0, 0.0] - fit)) < 3, (other, "PubFit still does well")
     for source in ("adult_age", "adult_hours"):
         difference = table[source, "paper", "public_quantiles", 10.0, 0.0] - table[source, "paper", "pubfit", 10.0, 0.0]
         assert (score(difference) > 3) == (source in subject), (source, score(difference))
@@ -71,6 +77,38 @@ def check_adult_large(subject: tuple[str, ...] = ("adult_age",)) -> str:
     return (
         "Adult at epsilon = 10: PubFit beats public quantiles on ages; on hours only if no tree splits the tied records"
     )
+
+
+def nearest_public(values: np.ndarray, targets: np.ndarray) -> np.ndarray:
+    """Of the distinct values the one whose records below are nearest in number to the target."""
+    distinct = np.unique(values)
+    below = np.array([np.sum(values < v) for v in distinct])
+    return distinct[np.argmin(np.abs(below - targets[:, None]), axis=1)]
+
+
+@check(
+    "fig:pubpri-logepsplots",
+    code=(public_private.public_quantiles, public_private.priors),
+    rejects=[
+        lambda values, targets: np.sort(values)[targets],
+        lambda values, targets: np.sort(values)[targets - 1],
+        lambda values, targets: nearest_public(values, targets) - 1,
+    ],
+)
+def check_public_values(subject: Callable[[np.ndarray, np.ndarray], np.ndarray] = nearest_public) -> str:
+    """The public quantiles of Adult, and where public Cauchy is centred: with real outputs, and on the grid."""
+    moved = {}
+    for source in ("adult_age", "adult_hours"):
+        public = np.sort(public_private.populations(source)[0])
+        targets = np.array([k * len(public) // 10 for k in range(1, 10)])
+        grid, real = (public_private.public_quantiles(source, variant, 9) for variant in ("grid", "paper"))
+        assert list(grid) == list(public[targets - 1]) and list(real) == list(subject(public, targets)), source
+        for variant in public_private.VARIANTS:
+            centres = [prior.loc for prior in public_private.priors("public_cauchy", source, 100, 9, variant=variant)]
+            assert centres == list(real), (source, variant)
+        moved[source] = [value for value, other in zip(real, grid, strict=True) if other == 40]
+    assert moved["adult_hours"] == [40, 40, 41, 41, 41], "as the row says"
+    return "Adult: public quantiles are nearest in records below with real outputs; on hours 41 for three deciles of 40"
 
 
 def lost(method: str, source: str) -> np.ndarray:

@@ -35,7 +35,7 @@ def check_batch(share: float = 1.0) -> str:
         excess = np.abs(pool[:, None] - total / steps).mean(0) - risk
         limits = np.array([bounds.thm_o2b(steps, regret=float(r), loss_range=1.0, beta=BETA) for r in regret])
         shares[name] = passed(name, excess / limits, 1.0, share)
-    return report_shares("thm:o2b, corrected", shares, 0.11)
+    return report_shares("thm:o2b, corrected", shares, 0.112)
 
 
 Draw = Callable[[np.random.Generator, tuple[int, ...]], Array]
@@ -101,4 +101,4 @@ def worst_fits(guarantee: Callable[..., float], share: float) -> dict[str, float
 @check("thm:pubpri", "thm:pubpri/rate", code=bounds.thm_pubpri, rejects=[0.03, 0.01])
 def check_public_fit_runs(share: float = 1.0) -> str:
     """thm:pubpri, corrected: gradient descent with the corrected step sizes on T = 100 blocks."""
-    return report_shares("thm:pubpri, corrected", worst_fits(bounds.thm_pubpri, share), 0.05)
+    return report_shares("thm:pubpri, corrected", worst_fits(bounds.thm_pubpri, share), 0.055)

@@ -118,25 +118,45 @@ def check_proxy_privacy(subject: Follow = after_output) -> str:
     return "two days about different people, the second prior from the first output: exact loss at most epsilon"
 
 
-@check("text:composed-budgets", code=Ledger, rejects=[1, 3])
-def check_composed_days(subject: int = 2) -> str:
-    """The same people on both days: the budgets add up, and all of the sum can be lost (exact)."""
-    z = F(1, 10)
-    few, more = (Points(tuple(F(v) for v in range(1, n + 1))) for n in (3, 4))
-    largest = F(0)
-    for masses in ((F(1, 10**6), 1 - F(1, 10**6)), (1 - F(1, 10**6), F(1, 10**6))):
-        prior = {1 + HALF: masses[0], 2 + HALF: masses[1]}
-        one, two = (mechanism(Restricted(x, -math.inf, math.inf), HALF, prior, z) for x in (few, more))
-        ratio = max(max(one[o] / two[o], two[o] / one[o]) for o in one)
-        largest = max(largest, ratio)
-    spent = log_ball(largest**2) / (-2 * log_ball(z))
-    ledger = Ledger(10)
-    for day in ("first", "second"):
-        ledger.spend(F(3, 10), what=day)
-    assert ledger.spent == subject * F(3, 10), "what the ledger books"
-    assert spent < subject + 1e-9, float(spent)
-    assert spent > subject - 0.01, float(spent)
-    return f"the same people on two days: loss {float(spent):.4f} epsilon for two releases at epsilon each"
+def several_days(data: Points, budgets: Sequence[int], z: Fraction) -> dict[tuple[Any, ...], Fraction]:
+    """Law of the medians of the same records on several days, at these multiples of the budget of z; whether a day's
+    prior has hardly any mass on 3/2 or on 5/2 is told by the release before."""
+    law: dict[tuple[Any, ...], Fraction] = {(): F(1)}
+    for budget in budgets:
+        later: dict[tuple[Any, ...], Fraction] = {}
+        for outputs, p in law.items():
+            rare = outputs[-1] if outputs else 1 + HALF
+            prior = {o: F(1, 10**12) if o == rare else 1 - F(1, 10**12) for o in (1 + HALF, 2 + HALF)}
+            today = mechanism(Restricted(data, -math.inf, math.inf), HALF, prior, z**budget)
+            later |= {(*outputs, o): p * share for o, share in today.items()}
+        law = later
+    return law
+
+
+@check(
+    "text:composed-budgets",
+    code=Ledger,
+    rejects=[max, len, *(lambda budgets, by=by: F(by, 100) * sum(budgets) for by in (99, 101))],
+)
+def check_composed_days(subject: Callable[[Sequence[int]], Any] = sum) -> str:
+    """The same people on two or three days, with equal budgets or others: the budgets add up, whatever record is added,
+    and nearly all of the sum can be lost (exact)."""
+    z, few = F(1, 10), tuple(map(F, (1, 2, 3)))
+    for budgets in ((1, 1), (1, 3), (2, 1, 1)):
+        largest = F(0)
+        for extra in (F(0), F(1), F(2), F(5, 2), F(4)):
+            more = tuple(sorted((*few, extra)))
+            one, two = (several_days(Points(x), budgets, z) for x in (few, more))
+            assert one.keys() == two.keys() and sum(one.values()) == sum(two.values()) == 1
+            largest = max(largest, *(max(p / two[o], two[o] / p) for o, p in one.items()))
+        assert largest <= z ** (-2 * sum(budgets)), "the theorem on composition, exactly"
+        spent = float(log_ball(largest) / (-2 * log_ball(z)))
+        assert 0.999 * subject(budgets) < spent < subject(budgets) + 1e-9, (budgets, spent)
+        ledger = Ledger(10)
+        for day, budget in enumerate(budgets):
+            ledger.spend(F(3 * budget, 10), what=f"day {day}")
+        assert ledger.spent == subject(budgets) * F(3, 10), "what the ledger books"
+    return f"the same people on three days: loss {spent:.5f} epsilon for releases at 2, 1 and 1 epsilon"
 
 
 def optimal_log_psi(x: np.ndarray, q: float, prior: Any) -> float:

@@ -252,6 +252,7 @@ def check_heavy_tails(subject: tuple[str, str] = ("cauchy", "half_cauchy")) -> s
         median = (by_budget(SEQUENCES[0], one, calibration=variant, m=1) for one in ("uniform", cauchy))
         assert ahead(*median) == ([e for e in by_budget(SEQUENCES[0], cauchy) if e <= 0.1], []), variant
         air, other = (by_budget("flights_air_time", one, calibration=variant) for one in ("uniform", "half_cauchy"))
+        assert len([epsilon for epsilon in air if epsilon < 0.1]) == 8, "as the row says"
         assert ahead(air, other)[1] == [epsilon for epsilon in air if epsilon < least], "behind on air times"
         assert records in (None, [round(other[1e-5][0]), round(air[1e-5][0])])
     return "static Cauchy ahead of Uniform at " + ", ".join(f"{n} of 15 budgets ({d})" for d, n in wins.items())

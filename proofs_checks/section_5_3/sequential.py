@@ -456,6 +456,8 @@ def check_sequential_step(subject: Callable[..., arb] = corrected_step) -> str:
     for case in cases:
         regret = one_step_regret(case[0] * case[1] / case[2], F(1, 100))
         assert regret < subject(*case), case
+    for d, f, scale, *_ in cases[:2]:  # from the corner of the box that lies opposite to the data: twice as far
+        assert one_step_regret(2 * d * f / scale, F(1, 100)) > corrected_step(d, f, scale, F(1), HALF), "the middle"
     regret = one_step_regret(6000 * F(100) * 100, F(1, 100))
     assert regret > printed_step(*cases[0])
     assert [f"{float(v):.2e}" for v in (regret, printed_step(*cases[0]))] == ["6.00e+07", "5.57e+07"], "as the row says"

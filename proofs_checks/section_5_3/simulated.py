@@ -55,7 +55,7 @@ def check_sequential(share: float = 1.0) -> str:
     sizes = bounds.sequential_step_sizes(STEPS, beta=BETA, **known)
     bound = bounds.thm_sequential(STEPS, beta=BETA, **known)
     shares = worst_days(bound, sizes.location, sizes.inverse_scale, share)
-    return report_shares("thm:sequential, corrected", shares, 0.14)
+    return report_shares("thm:sequential, corrected", shares, 0.145)
 
 
 @check("ours:half-of-lipschitz", "thm:sequential", code=bounds.dpftrl_half, rejects=[0.1, 0.03])

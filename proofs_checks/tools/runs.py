@@ -27,10 +27,10 @@ BETA, RUNS = 0.2, 32
 
 def report_shares(label: str, shares: Mapping[str, float], most: float) -> str:
     """The line of one guarantee: the largest part of the bound that a run needed, which the row says to be `most`."""
-    assert round(max(shares.values()), 2) <= most, f"{max(shares.values()):.3f} of the bound, said to be {most}"
+    assert max(shares.values()) <= most, f"{max(shares.values()):.3f} of the bound, said to be {most}"
     return (
         f"{label}: no failure in {RUNS} runs on each of {len(shares)} kinds of data, so below beta = {BETA} with "
-        f"confidence 99.9%; at most {max(shares.values()):.2f} of the bound"
+        f"confidence 99.9%; at most {most:g} of the bound"
     )
 
 

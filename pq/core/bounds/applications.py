@@ -269,7 +269,7 @@ def thm_sequential(
 
     "corrected" has the dimension that the proof gives (d, not its root, before the noise), the gradient's sensitivity
     of twice its bound, the data's range in the gradient of the scale, noise that is private at every epsilon, and a
-    union over both runs.
+    union over both runs. These start in the middle of their boxes.
 
     steps: T, the number of data sets, which are sensitive. quantiles: m. features: d. feature_bound: F. weight_bound:
     B, weights lie in [-B, B]^d. data_bound: R. scale_min, scale_max: least and largest scale. epsilon, delta: for both
