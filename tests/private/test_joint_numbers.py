@@ -3,6 +3,7 @@ samplers, and what it is good for."""
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import math
 from collections import Counter
@@ -154,6 +155,54 @@ def test_bounds_from_the_ends_hold_and_are_near_where_all_records_are_beyond(k: 
             assert bound == pytest.approx(real, abs=1e-4)
 
 
+def test_a_part_of_an_interval_weighs_at_most_the_ratio_of_widths_more() -> None:
+    """Exact normalisers; nearly so where all that is likely lies in the part; a tenth less is no bound."""
+    uniform = [(0.0, 1.0), (0.0, 0.5), (0.25, 0.5), (0.25, 0.75), (0.3, 0.45)]
+    close, parts = 0, 0
+    for k, n in itertools.product(LEVELS, (0, 3, 60)):
+        plans = [JointPlan.of(LEVELS[k], epsilon=2, priors=Uniform(*ends)) for ends in uniform]
+        other = JointPlan.of(LEVELS[3 - k], epsilon=2, priors=Uniform(0.3, 0.45))
+        mixture = JointMixture(
+            (*plans, other, dataclasses.replace(plans[0], priors=(pq.Normal(0.4, 0.01),) * k)), (1.0,) * 7
+        )
+        records = Records(np.sort(np.random.default_rng(n).normal(0.38, 0.01, size=n)), None)
+        real = [joint_density.log_normaliser(plan, records) for plan in plans]
+        for i, j in itertools.permutations(range(5), 2):
+            more = float(mixture.log_more(i, np.array([j]))[0])
+            if not uniform[i][0] <= uniform[j][0] < uniform[j][1] <= uniform[i][1]:
+                assert more == math.inf
+                continue
+            assert real[j] <= real[i] + more + 1e-9
+            parts += 1
+            close += real[j] > real[i] + 0.9 * more
+        unknown = [*mixture.log_more(0, np.array([5, 6])), *mixture.log_more(6, np.array([0, 4]))]
+        assert unknown == [math.inf] * 4
+    assert parts == 6 * 9 and close >= 2 * 9
+
+
+def test_few_members_are_looked_at_where_records_are_equal(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of 678, most of which bounds that know nothing of equal records take for likely ones."""
+    tenths = [Fraction(i, 10) for i in range(1, 10)]
+    few, many = (JointPlan.of(q, epsilon=0.5, priors=Uniform(-99, 199)) for q in (tenths[1::2], tenths))
+    mixture, looked = any_number(few, many), []
+    column = np.sort(np.append(np.zeros(1500), np.random.default_rng(6).lognormal(size=1500)))
+    real = joint_mixture.joint.weigh
+
+    def counted(*arguments: Any) -> Any:
+        looked.append(arguments)
+        if len(looked) > 90:
+            raise StopIteration
+        return real(*arguments)
+
+    monkeypatch.setattr(joint_mixture.joint, "weigh", counted)
+    draw_mixture(mixture, column, None, np.random.default_rng(7).random)
+    assert len(looked) < 60
+    looked.clear()
+    monkeypatch.setattr(JointMixture, "log_more", lambda self, member, others: np.full(len(others), math.inf))
+    with pytest.raises(StopIteration):
+        draw_mixture(mixture, column, None, np.random.default_rng(7).random)
+
+
 # --- draws ------------------------------------------------------------------------------------------------------------
 
 
@@ -180,6 +229,11 @@ def test_draws_follow_the_law_and_those_that_keep_all_of_a_bound_do_not(
     def bounds_alone(m: JointMixture, parts: Any, look: Any) -> Any:
         return m.log_weights + np.array([part.log_proposed for part in parts])
 
+    with monkeypatch.context() as patch:  # wide members first, and a bound that those inside exceed
+        patch.setattr(joint_mixture, "PATIENCE", 0)
+        assert p_value(mixture, lambda: draw(mixture, np.array(X), None, rng.random), trials // 2) > LEAST_P
+        patch.setattr(JointMixture, "log_more", lambda self, member, others: np.full(len(others), -3.0))
+        assert p_value(mixture, lambda: draw(mixture, np.array(X), None, rng.random), trials // 2) < LEAST_P
     monkeypatch.setattr(joint_mixture, "log_proposals", bounds_alone)
     assert p_value(mixture, lambda: draw(mixture, np.array(X), None, rng.random), trials) > LEAST_P
     chosen = joint_mixture.choose_within

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import math
 import tracemalloc
 from collections import Counter
@@ -23,12 +24,12 @@ from pq.private.mechanisms.joint import law as joint
 from pq.private.mechanisms.joint import machine as joint_machine
 from pq.private.mechanisms.joint import plan as joint_plan
 from pq.private.mechanisms.joint import totals as joint_totals
-from pq.private.mechanisms.joint.chain import Records
+from pq.private.mechanisms.joint.chain import EVERYWHERE, Records, forward, gather
 from pq.private.mechanisms.joint.law import HEAD, Part, draw_joint, is_kept, propose, weigh, weigh_within
 from pq.private.mechanisms.joint.machine import draw_joint_fast
 from pq.private.mechanisms.joint.plan import JointPlan
 from pq.private.mechanisms.joint.shells import log_totals, shells_beyond
-from pq.private.mechanisms.joint.totals import NONE_SKIPPED, search_totals
+from pq.private.mechanisms.joint.totals import NONE_SKIPPED, Skipped, search_totals
 from pq.private.mechanisms.joint.windows import totals_within
 
 LEAST_P = 1e-7  # a test of a histogram fails by chance with this probability
@@ -124,11 +125,14 @@ def test_the_law_does_not_depend_on_what_is_weighed() -> None:
             assert p_value(plan, x, lambda plan=plan, part=part: drawn_from(plan, x, part, rng), 1500) > LEAST_P
 
 
-def test_totals_that_are_skipped_are_drawn_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Formulas; few totals are weighed, and most others are left to their bounds."""
-    x, rng = [0.1, 0.3, 0.35, 0.6, 0.95], np.random.default_rng(15)
+@pytest.mark.parametrize("close", [0.5, 8.0], ids=["unsettled", "settled"])
+def test_totals_that_are_skipped_are_drawn_all_the_same(monkeypatch: pytest.MonkeyPatch, close: float) -> None:
+    """Formulas; few totals are weighed, and most others are left to their bounds, by slopes or by tangents."""
+    x, rng = [0.1, 0.3, 0.35, 0.6, 0.6, 0.6, 0.95], np.random.default_rng(15)
     monkeypatch.setattr(joint, "MANY_TOTALS", 0)
-    monkeypatch.setattr(joint, "MARGIN", -6.0)
+    monkeypatch.setattr(joint, "MARGIN", -6.0 if close < 1.0 else 12.0)
+    monkeypatch.setattr(joint_totals, "CLOSE", close)
+    monkeypatch.setattr(joint_totals, "LONG", 4)
     plan = JointPlan.of([0.5], epsilon=2, priors=Uniform(0, 1))
     plan = dataclasses.replace(plan, total_step=Fraction(1, 2))
     part = narrow(plan, x, 8.0)
@@ -139,20 +143,93 @@ def test_totals_that_are_skipped_are_drawn_all_the_same(monkeypatch: pytest.Monk
         assert p_value(plan, x, lambda: drawn_from(plan, x, careless, rng), 1500) < LEAST_P
 
 
+def ways_of_chance(rng: np.random.Generator) -> Callable[[int, int], float]:
+    """Log weights of totals 0..2999 along tangents, of forty ways with three counts each."""
+    counts, shares = rng.uniform(0.0, 1500.0, (40, 3)), np.array([0.25, 0.25, 0.5])
+    logs = rng.uniform(-60.0, 0.0, 40)
+
+    def log_weight(number: int, bent_at: int) -> float:
+        signs = np.where(counts >= bent_at * shares, 1.0, -1.0)
+        return log_sum(logs - 0.1 * np.sum(signs * (counts - number * shares), axis=1))
+
+    return log_weight
+
+
 def test_no_total_weighs_more_than_its_bound() -> None:
-    """Random walks with steps of at most `across`."""
-    rng = np.random.default_rng(16)
-    for across, margin in ((0.7, 12.0), (3.0, 2.0), (0.1, -1.0)):
-        walk = np.cumsum(rng.uniform(-across, across, 3000)) - 0.3 * across * np.abs(np.arange(3000) - 900.0)
-        numbers, weights, skipped = search_totals(lambda i, walk=walk: float(walk[i]), 3000, across, margin)
-        assert np.array_equal(weights, walk[numbers])
-        bound = np.full(3000, -math.inf)
-        for first, size, log_each in zip(skipped.firsts, skipped.sizes, skipped.log_each, strict=True):
-            bound[first : first + size] = log_each
-        bound[numbers] = weights
-        assert np.all(walk <= bound + 1e-9)
-        if skipped.sizes.size:
+    """And not many are looked at. Bounds that would take scores as they are for their tangents are caught."""
+    rng, caught = np.random.default_rng(16), 0
+    for margin, settles in ((12.0, True), (2.0, True), (-1.0, True), (12.0, False)) * 5:
+        log_weight, looked = ways_of_chance(rng), []
+        every = np.array([log_weight(i, i) for i in range(3000)])
+
+        def counted(number: int, bent_at: int, log_weight=log_weight, looked=looked) -> float:
+            looked.append(number)
+            return log_weight(number, bent_at)
+
+        numbers, weights, skipped = search_totals(counted, 3000, 0.1, margin, settles)
+        assert np.array_equal(weights, every[numbers]) and len(looked) < (600 if settles else 3000)
+        bound = bounds_of(3000, numbers, weights, skipped)
+        assert np.all(every <= bound + 1e-9)
+        assert log_sum(skipped.log_bounds) == pytest.approx(log_sum(np.delete(bound, numbers)), abs=1e-9)
+        if settles:
+            assert log_sum(bound) < log_sum(every) + max(1.0, 1.0 - margin)
+        else:
             assert log_sum(skipped.log_bounds) <= log_sum(weights) - margin
+        broken = search_totals(lambda i, _, log_weight=log_weight: log_weight(i, i), 3000, 0.1, margin, settles)
+        caught += bool(np.any(every > bounds_of(3000, *broken) + 0.1))
+    assert caught > 5
+
+
+def bounds_of(count: int, numbers: np.ndarray, weights: np.ndarray, skipped: Skipped) -> np.ndarray:
+    """Log bounds on the totals 0..count - 1."""
+    bound = np.full(count, math.nan)
+    lines = zip(skipped.firsts, skipped.sizes, skipped.log_firsts, skipped.slopes, strict=True)
+    for first, size, log_first, slope in lines:
+        assert np.all(np.isnan(bound[first : first + size]))
+        bound[first : first + size] = log_first + slope * np.arange(size)
+    assert np.all(np.isnan(bound[numbers]))
+    bound[numbers] = weights
+    return bound
+
+
+def test_totals_of_a_stretch_are_drawn_by_their_bounds() -> None:
+    """Each takes the part of the uniforms that its bound is of all; 2^40 of them are numbers of their own."""
+    for slope in (0.0, 0.3, -0.3, 1e-300, -40.0):
+        one = Skipped(np.array([7]), np.array([6]), np.array([-900.0]), np.array([slope]))
+        bounds = -900.0 + slope * np.arange(6)
+        uniforms = (np.arange(6000) + 0.5) / 6000
+        drawn = [one.draw(0, u) for u in uniforms.tolist()]
+        shares = np.exp(bounds - log_sum(bounds))
+        assert np.allclose([sum(number == 7 + i for number, _ in drawn) for i in range(6)], 6000 * shares, atol=1.0)
+        assert all(log_bound == pytest.approx(bounds[number - 7], abs=1e-9) for number, log_bound in drawn)
+        assert one.log_bounds[0] == pytest.approx(log_sum(bounds), abs=1e-9)
+    many = Skipped(np.array([3]), np.array([2**40]), np.array([0.0]), np.array([0.0]))
+    assert many.draw(0, 1.0 - 2.0**-53)[0] == 2**40 + 2 and many.draw(0, 2.0**-53)[0] == 3
+
+
+def test_tangents_of_all_ways_written_out() -> None:
+    """`forward` along tangents, against the sum over every way to place three outputs; groups in one cell as well."""
+    x = np.array([0.1, 0.3, 0.3, 0.3, 0.6, 0.9])
+    plan, records = JointPlan.of(QUARTILES, epsilon=2, priors=Uniform(0, 1)), Records(x, None)
+    cells = gather(plan, records, [EVERYWHERE])
+    allowed, above = np.ones((3, len(cells.rank)), dtype=bool), []
+
+    def written_out(total: float, bent_at: float) -> float:
+        logs = []
+        for way in itertools.combinations_with_replacement(range(len(cells.rank)), 3):
+            counts = np.diff(cells.rank[list(way)], prepend=0.0, append=6.0)
+            signs = np.where(counts >= bent_at * plan.shares, 1.0, -1.0)
+            groups = math.prod(math.factorial(size) for size in Counter(way).values())
+            mass = float(np.sum(cells.log_mass[list(way)])) - math.log(groups)
+            logs.append(mass - plan.rate * float(np.sum(signs * (counts - total * plan.shares))))
+        return log_sum(np.array(logs))
+
+    with np.errstate(all="ignore"):
+        for total, bent_at in itertools.product((0.0, 2.0, 5.0, 6.5, 13.0), (0.5, 2.0, 5.0, 6.5, 13.0)):
+            found = forward(plan, cells, total, 6.0, allowed, bent_at=bent_at).log_weight
+            assert found == pytest.approx(written_out(total, bent_at), abs=1e-9)
+            above.append(found - forward(plan, cells, total, 6.0, allowed).log_weight)
+    assert min(above) > -1e-9 and np.sum(np.array(above) > 0.1) > 10
 
 
 def test_a_search_that_weighs_all_totals_takes_time_in_proportion(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -164,9 +241,9 @@ def test_a_search_that_weighs_all_totals_takes_time_in_proportion(monkeypatch: p
         return log_sum(weights)
 
     monkeypatch.setattr(joint_totals, "log_sum", counted)
-    numbers, weights, skipped = search_totals(lambda i: 0.0, 3000, 10.0, 12.0)
+    numbers, weights, skipped = search_totals(lambda i, bent_at: 10.0 * abs(i - bent_at), 3000, 10.0, 12.0)
     assert len(numbers) == len(weights) == 3000 and not skipped.sizes.size
-    assert sum(added) < 10 * 3000
+    assert sum(added) < 12 * 3000
 
 
 def test_many_equal_records_take_few_weighed_totals() -> None:
@@ -191,15 +268,21 @@ def test_totals_are_counted_where_they_are_too_many_to_be_listed() -> None:
         assert totals_within(plan, count, distance).every().tolist() == listed
 
 
-def test_few_values_of_very_many_records_take_little_memory() -> None:
-    """Hundreds of thousands of totals are near, and a few thousand are looked at."""
-    n = 2 * 10**6
+@pytest.mark.parametrize("m", [1, 3, 9])
+def test_few_values_of_very_many_records_take_little_time_and_memory(m: int) -> None:
+    """2^40 records of two values on a grid: billions of totals are near, and few are looked at."""
+    n = 2**40
+    values, before = np.array([0.0, 1.0]), np.array([0, n // 3, n])
+    plan = JointPlan.of(quantiles_of(m), epsilon=1, priors=Uniform(-2, 9), grid=1)
+    with np.errstate(all="ignore"):
+        part = joint.weigh(plan, Records.of(plan, values, before))
+    assert part.totals.size > 2**31 and len(part.numbers) + len(part.skipped.sizes) < 1000
     tracemalloc.start()
     column = pq.Counts([0.0, 1.0], [n // 3, n - n // 3])
-    one = pq.release(column, [0.5], epsilon=1, priors=Uniform(-2, 9), grid=1, mechanism="joint", rng=0)
+    one = pq.release(column, quantiles_of(m), epsilon=1, priors=Uniform(-2, 9), grid=1, mechanism="joint", rng=0)
     most = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert one.values.tolist() == [1.0] and most < 2e6
+    assert one.values.tolist() == [float(3 * q > 1) for q in quantiles_of(m)] and most < 4e6
 
 
 @pytest.mark.usefixtures("few_cuts")

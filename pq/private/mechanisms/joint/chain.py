@@ -147,24 +147,38 @@ class CellChain:
 
 
 def forward(
-    plan: JointPlan, cells: ChainCells, total: float, n: float, allowed: Bools, reach: float = math.inf
+    plan: JointPlan,
+    cells: ChainCells,
+    total: float,
+    n: float,
+    allowed: Bools,
+    reach: float = math.inf,
+    bent_at: float | None = None,
 ) -> CellChain:
-    """Sum over all allowed ways to place the outputs, from the first to the last."""
-    k, rate = plan.size, plan.rate
+    """Sum over all allowed ways to place the outputs, from the first to the last.
+
+    bent_at: a total from which on the score of each way is taken to go on along a tangent; None for the score itself.
+    """
+    k, rate, bent_at = plan.size, plan.rate, total if bent_at is None else bent_at
     enter, upto = np.full((2, k, len(cells.rank)), -np.inf)
     before = slice(0, 0)
     for j in range(k):
-        shift, where = total * plan.shares[j], _hull(allowed[j])
+        shift, bend, where = total * plan.shares[j], bent_at * plan.shares[j], _hull(allowed[j])
         if j == 0:
-            first = -rate * np.abs(cells.rank[where] - shift)
+            first = -rate * _along(cells.rank[where], shift, bend)
         else:
-            first = arrivals(upto[j - 1], cells.rank, before, where, shift, rate)
+            first = arrivals(upto[j - 1], cells.rank, before, where, shift, rate, bend)
         enter[j, where] = np.where(allowed[j, where], first, -np.inf)
         chain = CellChain(total, n, allowed, reach, enter, upto, -math.inf)
         upto[j, where] = np.logaddexp.reduce(group_terms(plan, cells, chain, j, where), axis=0)
         before = where
-    log_weight = log_sum(upto[-1] - rate * np.abs(n - cells.rank - total * plan.shares[k]))
-    return CellChain(total, n, allowed, reach, enter, upto, log_weight)
+    last = _along(n - cells.rank, total * plan.shares[k], bent_at * plan.shares[k])
+    return CellChain(total, n, allowed, reach, enter, upto, log_sum(upto[-1] - rate * last))
+
+
+def _along(counts: Array, shift: float, bend: float) -> Array:
+    """Distances of counts from a shift, or what tangents make of these that touch them where the shift is `bend`."""
+    return np.where(counts >= bend, counts - shift, shift - counts)
 
 
 def _hull(allowed: Bools) -> slice:
@@ -192,13 +206,15 @@ def within(chain: CellChain, inner: float) -> bool:
     return inner + abs(chain.n - chain.total + inner) <= chain.reach
 
 
-def arrivals(log_weights: Array, rank: Array, source: slice, target: slice, shift: float, rate: float) -> Array:
+def arrivals(
+    log_weights: Array, rank: Array, source: slice, target: slice, shift: float, rate: float, bend: float
+) -> Array:
     """log of the sum over cells s < t of exp(log_weights[s] - rate |rank[t] - rank[s] - shift|), for each t of a
-    stretch of targets; outside a stretch of sources nothing weighs anything."""
+    stretch of targets; outside a stretch of sources nothing weighs anything. bend: see `_along`."""
     here, weights = rank[source] - rank[source][:1], log_weights[source]
     there = rank[target] - rank[source][:1] if here.size else rank[target]
     end = np.clip(np.arange(target.start, target.stop), source.start, source.stop) - source.start
-    near = np.minimum(np.searchsorted(here, there - shift, side="right"), end)
+    near = np.minimum(np.searchsorted(here, there - bend, side="right"), end)
     running = np.concatenate([[-np.inf], np.logaddexp.accumulate(weights + rate * here)])[near]
     rest = range_log_sums(weights - rate * here, near, end)
     return np.logaddexp(running - rate * (there - shift), rest + rate * (there - shift))

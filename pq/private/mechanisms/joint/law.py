@@ -64,7 +64,14 @@ from pq.private.mechanisms.joint.plan import JointPlan
 from pq.private.mechanisms.joint.score import best_score, log_score_sum
 from pq.private.mechanisms.joint.shells import Shells, draw_from_rest, shells_beyond
 from pq.private.mechanisms.joint.totals import NONE_SKIPPED, Ints, Skipped, Totals, search_totals
-from pq.private.mechanisms.joint.windows import chain_within, counts_between, nearest_total, totals_within, windows
+from pq.private.mechanisms.joint.windows import (
+    WeighedWays,
+    chain_within,
+    counts_between,
+    nearest_total,
+    totals_within,
+    windows,
+)
 
 Before = npt.NDArray[np.int64]
 Uniforms = Callable[[int], Array]
@@ -84,16 +91,16 @@ class Part:
     """What is weighed of a law, and the rest.
 
     totals: all of the grid that are near enough. numbers: (s,) of those that are weighed. log_weights: (s,) log
-    weights of their ways inside the windows. cells: all that these ways use. window: reach of the windows, in records
-    of score. skipped: near totals that are not weighed. shells: the rest, beyond the reach that makes a total near.
+    weights of the ways that are weighed. skipped: near totals that are not weighed. cells: all that these ways use.
+    shells: the rest, beyond the reach that makes a total near.
     """
 
     totals: Totals
     numbers: Ints
     log_weights: Array
-    cells: ChainCells
-    window: float
     skipped: Skipped
+    cells: ChainCells
+    ways: WeighedWays
     shells: Shells
 
     @property
@@ -141,10 +148,13 @@ def on_multiples(plan: JointPlan, outputs: Array) -> Array:
     return np.clip(from_units(np.rint(to_units(outputs, plan.step)), plan.step) + 0.0, -LARGEST, LARGEST)
 
 
-def weigh(plan: JointPlan, records: Records) -> Part:
-    """Weigh so much of the law that the rest is below e^-MARGIN of it."""
+def weigh(plan: JointPlan, records: Records, most: float = math.inf) -> Part:
+    """Weigh so much of the law that shells are below e^-MARGIN of it, and if what is proposed from were more than
+    `most`, the log of a bound on the law, all the rest is."""
     start = (2.0 * plan.size + 22.0) / plan.rate
-    return weigh_within(plan, records, shells_beyond(plan, records, start, lower_bound(plan, records, start) - MARGIN))
+    shells = shells_beyond(plan, records, start, lower_bound(plan, records, start) - MARGIN)
+    part = weigh_within(plan, records, shells)
+    return part if part.log_proposed <= most else weigh_within(plan, records, shells, settles=False)
 
 
 def lower_bound(plan: JointPlan, records: Records, reach: float) -> float:
@@ -153,28 +163,28 @@ def lower_bound(plan: JointPlan, records: Records, reach: float) -> float:
     middle, narrower, reach = nearest_total(plan, records.n), -math.inf, 0.25 * reach
     while True:
         cells = gather(plan, records, windows(plan, records.n, middle, reach))
-        lowest = chain_within(plan, cells, records.n, middle, reach).log_weight
+        lowest = chain_within(plan, cells, records.n, middle, WeighedWays(reach, is_wide=False)).log_weight
         if lowest > -plan.rate * reach * (ENOUGH if lowest < narrower + GAIN else FEW):
             return lowest
         narrower, reach = lowest, 2.0 * reach
 
 
-def weigh_within(plan: JointPlan, records: Records, shells: Shells) -> Part:
+def weigh_within(plan: JointPlan, records: Records, shells: Shells, settles: bool = True) -> Part:
     """Weigh all ways inside the windows that end where the rest begins; of very many totals all ways of some."""
     n, reach = records.n, float(shells.reaches[0])
     totals = totals_within(plan, n, reach)
-    window = reach if totals.size <= MANY_TOTALS else math.inf
-    each = np.array([windows(plan, n, totals.at(number), window) for number in (0, totals.size - 1)])
+    ways = WeighedWays(reach, is_wide=totals.size > MANY_TOTALS)
+    each = np.array([ways.spans(plan, n, totals.at(number)) for number in (0, totals.size - 1)])
     cells = gather(plan, records, list(zip(each[:, :, 0].min(axis=0), each[:, :, 1].max(axis=0), strict=True)))
 
-    def log_weight(number: int) -> float:
-        return chain_within(plan, cells, n, totals.at(number), window).log_weight
+    def log_weight(number: int, bent_at: int) -> float:
+        return chain_within(plan, cells, n, totals.at(number), ways, totals.at(bent_at)).log_weight
 
-    if window < math.inf:
-        weights = np.array([log_weight(i) for i in range(totals.size)])
-        return Part(totals, np.arange(totals.size), weights, cells, window, NONE_SKIPPED, shells)
-    found = search_totals(log_weight, totals.size, plan.rate * plan.total_unit, MARGIN)
-    return Part(totals, found[0], found[1], cells, window, found[2], shells)
+    if ways.is_wide:
+        across = plan.rate * plan.total_unit
+        return Part(totals, *search_totals(log_weight, totals.size, across, MARGIN, settles), cells, ways, shells)
+    weights = np.array([log_weight(i, i) for i in range(totals.size)])
+    return Part(totals, np.arange(totals.size), weights, NONE_SKIPPED, cells, ways, shells)
 
 
 def propose(plan: JointPlan, records: Records, part: Part, uniforms: Array) -> tuple[Array, float] | None:
@@ -186,11 +196,10 @@ def propose(plan: JointPlan, records: Records, part: Part, uniforms: Array) -> t
     kind = choose(log_rest, uniforms[SHELL])
     if kind < len(part.shells.log_bounds):
         own = uniforms[HEAD + 2 * plan.size :]
-        return draw_from_rest(plan, records, part.shells, kind, part.window, uniforms[[TOTAL, KEEP_REST]], own)
-    i = kind - len(part.shells.log_bounds)
-    number = int(part.skipped.firsts[i] + min(int(uniforms[TOTAL] * part.skipped.sizes[i]), part.skipped.sizes[i] - 1))
+        return draw_from_rest(plan, records, part.shells, kind, part.ways, uniforms[[TOTAL, KEEP_REST]], own)
+    number, log_bound = part.skipped.draw(kind - len(part.shells.log_bounds), uniforms[TOTAL])
     log_weight, outcome = _draw_at(plan, records, part, number, uniforms)
-    return outcome if math.log(uniforms[KEEP_REST]) < log_weight - part.skipped.log_each[i] else None
+    return outcome if math.log(uniforms[KEEP_REST]) < log_weight - log_bound else None
 
 
 def _draw_at(
@@ -198,7 +207,7 @@ def _draw_at(
 ) -> tuple[float, tuple[Array, float]]:
     """What a total weighs, and outputs drawn given it."""
     total = part.totals.at(number)
-    chain = chain_within(plan, part.cells, records.n, total, part.window)
+    chain = chain_within(plan, part.cells, records.n, total, part.ways)
     own = uniforms[HEAD:].reshape(3, plan.size)
     return chain.log_weight, (backward(plan, part.cells, chain, own), total)
 

@@ -38,6 +38,7 @@ from functools import cached_property
 import numpy as np
 
 from pq.core.curves import joint_support
+from pq.core.priors import Uniform
 from pq.core.priors.differing import differing
 from pq.core.scores import log_sum
 from pq.private.columns.door import Array
@@ -47,8 +48,10 @@ from pq.private.mechanisms.joint.chain import ChainCells, Records, choose
 from pq.private.mechanisms.joint.plan import JointPlan
 from pq.private.mechanisms.joint.shells import log_totals, shells_of_all
 from pq.private.mechanisms.joint.totals import NO_TOTALS, NONE_SKIPPED, Ints
+from pq.private.mechanisms.joint.windows import NO_WAYS
 
 BOUND_NATS = 80.0  # within which totals are bounded one by one
+PATIENCE = 16  # members that are looked at by their bounds; then wide intervals are, which bound those inside
 BOUND_SLACK = 3.0 * math.exp(-joint.MARGIN)  # of what a sampler weighs, and its bound on the rest
 
 
@@ -82,6 +85,26 @@ class JointMixture:
         return next((plan for plan in self.plans if plan.size == size), None)
 
     @cached_property
+    def _intervals(self) -> Array:
+        """Ends (l, 2) of the intervals on which all outputs of a member are uniform; not-a-number for other members."""
+        priors, none = [differing(plan.priors) for plan in self.plans], (math.nan, math.nan)
+        return np.array([one[0].support if [type(prior) for prior in one] == [Uniform] else none for one in priors])
+
+    @cached_property
+    def log_widths(self) -> Array:
+        """(l,) of these; -inf for other members."""
+        with np.errstate(all="ignore"):
+            return np.nan_to_num(np.log(np.diff(self._intervals)[:, 0]), nan=-math.inf, posinf=-math.inf)
+
+    def log_more(self, member: int, others: Ints) -> Array:
+        """Nats (o,) by which others may weigh more than a member at most. Where the others' outputs are uniform on a
+        part of an interval on which the member's are, each has a density that is larger by the ratio of the widths."""
+        (low, high), plan, mine = self._intervals[others].T, self.plans[member], self._intervals[member]
+        is_part = (low >= mine[0]) & (high <= mine[1]) & (self.log_widths[others] > -math.inf)
+        is_part &= np.array([self.plans[other].quantiles == plan.quantiles for other in others], dtype=bool)
+        return np.where(is_part, plan.size * (self.log_widths[member] - self.log_widths[others]), math.inf)
+
+    @cached_property
     def groups(self) -> list[tuple[Ints, Array]]:
         """Members (g,) that have their quantiles in common, and the ends (g, 2) of each one's outputs."""
         each = [plan.quantiles for plan in self.plans]
@@ -108,8 +131,8 @@ def draw_mixture(
         records = Records.of(mixture.first, values, before)
         parts = unlooked(mixture, records)
 
-        def look(member: int) -> float:
-            part = joint.weigh(mixture.plans[member], records)
+        def look(member: int, most: float) -> float:
+            part = joint.weigh(mixture.plans[member], records, most)
             parts[member] = part
             return part.log_proposed
 
@@ -119,7 +142,8 @@ def draw_mixture(
             member, place = choose_within(log_proposed, one[0])
             part = parts[member]
             if isinstance(part, Unseen):
-                bound, log_proposed[member] = log_proposed[member], mixture.log_weights[member] + look(member)
+                own, bound = mixture.log_weights[member], log_proposed[member]
+                log_proposed[member] = own + look(member, bound - own)
                 if not place < math.exp(log_proposed[member] - bound):
                     continue
                 part = parts[member]
@@ -170,24 +194,33 @@ def unweighed(plan: JointPlan, records: Records) -> joint.Part:
     nothing = np.empty(0)
     cells = ChainCells(nothing, nothing, nothing, nothing, np.empty((plan.size, 0)))
     none = np.empty(0, dtype=np.int64)
-    return joint.Part(NO_TOTALS, none, nothing, cells, -math.inf, NONE_SKIPPED, shells_of_all(plan, records))
+    return joint.Part(NO_TOTALS, none, nothing, NONE_SKIPPED, cells, NO_WAYS, shells_of_all(plan, records))
 
 
-def log_proposals(mixture: JointMixture, parts: Sequence[joint.Part | Unseen], look: Callable[[int], float]) -> Array:
+def log_proposals(
+    mixture: JointMixture, parts: Sequence[joint.Part | Unseen], look: Callable[[int, float], float]
+) -> Array:
     """Logs (l,) of what members are drawn in proportion to.
 
     parts: (l,) unweighed ones, whose bounds stand for members that need no look: none that matter, for slow draws from
     shells; all but the best, of those that are looked at when they are drawn. look: gives what a member proposes from,
-    in nats, once it is looked at.
+    in nats, once it is looked at, which is no more than the bound that it is told.
     """
     out = mixture.log_weights + np.array([part.log_proposed for part in parts])
-    best, enough = -math.inf, joint.MARGIN + math.log(len(parts))
-    for member in np.argsort(-out, kind="stable").tolist():
-        if out[member] <= best - (0.0 if isinstance(parts[member], Unseen) else enough):
-            continue
-        out[member] = mixture.log_weights[member] + look(member)
+    left, best, enough = np.arange(len(parts)), -math.inf, joint.MARGIN + math.log(len(parts))
+    while True:
+        weighed = np.array([not isinstance(parts[member], Unseen) for member in left.tolist()], dtype=bool)
+        left = left[out[left] > best - np.where(weighed, enough, 0.0)]
+        if not left.size:
+            return out
+        is_patient = len(parts) - len(left) < PATIENCE
+        member = int(left[np.argmax(out[left] if is_patient else mixture.log_widths[left])])
+        left = left[left != member]
+        found = look(member, out[member] - mixture.log_weights[member])
+        out[member] = mixture.log_weights[member] + found
         best = max(best, float(out[member]))
-    return out
+        more = mixture.log_weights[left] + mixture.log_more(member, left) + BOUND_SLACK
+        out[left] = np.minimum(out[left], found + more)
 
 
 def propose_from(plan: JointPlan, records: Records, part: joint.Part, own: Array) -> tuple[Array, float] | None:
@@ -227,7 +260,7 @@ def _walked(
     looked: dict[int, Array] = {}
     states: dict[int, tuple[int, int]] = {}  # what was last drawn, and from which block
 
-    def walk(member: int) -> float:
+    def walk(member: int, _: float = math.inf) -> float:
         plan = mixture.plans[member]
         looked[member] = np.empty(plan.size + 3)
         own = blocks[-1][None, 1 : 1 + joint.HEAD + 3 * plan.size]

@@ -70,11 +70,11 @@ def log_score_sum(plan: JointPlan, counts: Array) -> float:
         if number < math.inf and at(following - 1.0) < at(first):
             largest, inward = following - 1.0, -1.0
         step = at(largest + inward) - at(largest) if number > 1.0 else 0.0
-        terms.append(_log_series(-rate * at(largest), -rate * max(step, 0.0), number))
+        terms.append(log_series(-rate * at(largest), -rate * max(step, 0.0), number))
     return log_sum(np.array(terms))
 
 
-def _log_series(log_first: float, log_ratio: float, number: float) -> float:
+def log_series(log_first: float, log_ratio: float, number: float) -> float:
     """log of a geometric series from its largest term down; of infinitely many terms if the ratio is below one."""
     if -log_ratio * min(number, 1e300) < 1e-13:
         return log_first + math.log(number)

@@ -24,7 +24,7 @@ from pq.private.columns.door import Array
 from pq.private.mechanisms.joint.chain import EVERYWHERE, Bools, Records, Span, choose
 from pq.private.mechanisms.joint.plan import JointPlan
 from pq.private.mechanisms.joint.score import score_at
-from pq.private.mechanisms.joint.windows import counts_between, is_weighed, totals_within, wide_windows
+from pq.private.mechanisms.joint.windows import WeighedWays, counts_between, is_weighed, totals_within, wide_windows
 
 RATIO = 1.0625  # of the reaches of neighbouring shells
 BEYOND = 20.0  # nats below the margin: where the last shell may begin
@@ -115,11 +115,11 @@ def first_beside(plan: JointPlan, n: float, reach: float) -> tuple[float, float]
 
 
 def draw_from_rest(
-    plan: JointPlan, records: Records, shells: Shells, i: int, window: float, uniforms: Array, own: Array
+    plan: JointPlan, records: Records, shells: Shells, i: int, ways: WeighedWays, uniforms: Array, own: Array
 ) -> tuple[Array, float] | None:
     """Outputs and a total from shell i, or None to begin anew.
 
-    window: reach of the windows in which near totals are weighed. uniforms: (2,) for the total, and whether the draw is
+    ways: those that are weighed for near totals. uniforms: (2,) for the total, and whether the draw is
     kept. own: (k,) for the places.
     """
     inner, outer = float(shells.reaches[i]), float(np.append(shells.reaches, math.inf)[i + 1])
@@ -131,7 +131,7 @@ def draw_from_rest(
         outputs = plan.base.quantile_between(low, high, own)
     is_possible = total >= 0.0 and np.all(np.diff(outputs) >= 0.0)
     is_near = abs(records.n - total) <= shells.reaches[0]
-    if not is_possible or (is_near and is_weighed(plan, records, outputs, total, window)):
+    if not is_possible or (is_near and is_weighed(plan, records, outputs, total, ways)):
         return None
     tilts = plan.log_tilts[np.arange(plan.size), np.searchsorted(plan.cuts, outputs, side="left")]
     mine = float(score_at(plan, counts_between(records, outputs), total))

@@ -10,6 +10,7 @@ S.
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -60,19 +61,44 @@ def check_windows(plan: JointPlan, part: PartOfColumn, reach: float) -> None:
     part.check_ranks(low - 1.0, high + 1.0)
 
 
-def chain_within(plan: JointPlan, cells: ChainCells, n: float, total: float, reach: float) -> CellChain:
-    """The chain of all ways that stay inside the windows of a reach."""
-    low, high = np.array(windows(plan, n, total, reach)).T
+@dataclass(frozen=True)
+class WeighedWays:
+    """Which ways to place outputs are weighed: those inside the windows of a reach.
+
+    is_wide: whether these are the same for all totals; else each total has its own.
+    """
+
+    reach: float
+    is_wide: bool
+
+    def spans(self, plan: JointPlan, n: float, total: float) -> list[Span]:
+        """The ranks below each output."""
+        return wide_windows(plan, n, self.reach) if self.is_wide else windows(plan, n, total, self.reach)
+
+    @property
+    def group_reach(self) -> float:
+        """The longest stretch of a group of outputs in one cell, in records of score."""
+        return math.inf if self.is_wide else self.reach
+
+
+NO_WAYS = WeighedWays(-math.inf, False)
+
+
+def chain_within(
+    plan: JointPlan, cells: ChainCells, n: float, total: float, ways: WeighedWays, bent_at: float | None = None
+) -> CellChain:
+    """The chain of all ways that are weighed. bent_at: see `chain.forward`."""
+    low, high = np.array(ways.spans(plan, n, total)).T
     allowed = (cells.rank >= low[:, None]) & (cells.rank <= high[:, None])
-    return forward(plan, cells, total, n, allowed, reach)
+    return forward(plan, cells, total, n, allowed, ways.group_reach, bent_at)
 
 
-def is_weighed(plan: JointPlan, records: Records, outputs: Array, total: float, reach: float) -> bool:
+def is_weighed(plan: JointPlan, records: Records, outputs: Array, total: float, ways: WeighedWays) -> bool:
     """Whether outputs are among the ways of `chain_within`, which must be asked for this total."""
     n = records.n
     cell = np.searchsorted(records.values, outputs, side="left")
     same = (np.diff(cell) == 0) & (np.diff(np.searchsorted(plan.cuts, outputs, side="left")) == 0)
-    low, high = np.array(windows(plan, n, total, reach)).T
+    low, high = np.array(ways.spans(plan, n, total)).T
     rank = records.rank(cell)
     if not np.all((rank >= low) & (rank <= high)):
         return False
@@ -80,7 +106,7 @@ def is_weighed(plan: JointPlan, records: Records, outputs: Array, total: float, 
     for j in range(1, plan.size):
         first = first if same[j - 1] else j
         inner = total * (plan.levels[j] - plan.levels[first])
-        if inner + abs(n - total + inner) > reach:
+        if inner + abs(n - total + inner) > ways.group_reach:
             return False
     return True
 
