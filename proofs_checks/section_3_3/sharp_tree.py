@@ -54,6 +54,8 @@ def check_tree_sensitivity(subject: Callable[[str, str], tuple[Fraction, Fractio
             assert F(mechanism.sensitivity) == subject(adjacency, calibration)[0 if root else 1], (m, i, known)
             depth = 1 if root else 2
             assert sensitivity(HALF, depth, adjacency, calibration) == F(mechanism.sensitivity)
+    thirds = plan([F(1, 3), F(2, 3)], epsilon=1, adjacency="add-remove", calibration="sharp")
+    assert max(F(mechanism.sensitivity) for mechanism in thirds.mechanisms) == F(2, 3), "2^k - 1 quantiles are needed"
     return "uniform trees: sensitivity 1/2 with sharp calibration, 1 under replace; floors 1, and 2 below the root"
 
 

@@ -60,7 +60,8 @@ def check_inner_product_convexity(subject: Callable[[Rows, Rows], F] | None = No
     rejects=[lambda *x: sum(x), lambda *x: sympy.log(sum(sympy.exp(-t) for t in x))],
 )
 def check_log_sum_exp_convex(subject: Callable[..., Any] | None = None) -> str:
-    """log sum exp is convex and non-decreasing: its Hessian form is half the sum of p_i p_j (v_i - v_j)^2."""
+    """log sum exp is convex and non-decreasing: its Hessian form is half the sum of p_i p_j (v_i - v_j)^2. Of more
+    terms it is that of two, the first a log-sum-exp itself, and so convex by induction."""
     xs, vs = sympy.symbols("x0:4", real=True), sympy.symbols("v0:4", real=True)
     value = (subject or (lambda *x: sympy.log(sum(sympy.exp(t) for t in x))))(*xs)
     total = sum(sympy.exp(t) for t in xs)
@@ -69,7 +70,10 @@ def check_log_sum_exp_convex(subject: Callable[..., Any] | None = None) -> str:
     form = sum(sympy.diff(p[i], xs[j]) * vs[i] * vs[j] for i in range(4) for j in range(4))
     squares = sum(p[i] * p[j] * (vs[i] - vs[j]) ** 2 for i in range(4) for j in range(4)) / 2
     assert sympy.simplify(form - squares) == 0
-    return "log-sum-exp: gradient = softmax >= 0, Hessian form = sum of squares (sympy, four terms)"
+    a, b, head = sympy.symbols("a b head", positive=True)  # head: the sum of any number of exponentials
+    two = sympy.log(sympy.exp(a) + sympy.exp(b)).subs(a, sympy.log(head))
+    assert sympy.simplify(two - sympy.log(head + sympy.exp(b))) == 0, "one term more"
+    return "log-sum-exp: gradient = softmax >= 0, Hessian form = sum of squares (sympy, four terms; more by induction)"
 
 
 def _repaired(score: Sequence[F], weight: Sequence[F], floor: F) -> tuple[F, F]:

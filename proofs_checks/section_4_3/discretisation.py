@@ -13,6 +13,7 @@ import sympy
 import z3
 
 from proofs_checks.engine.registry import check
+from proofs_checks.section_4_3.learning_terms import overlap
 from proofs_checks.tools.cases import with_ends
 from proofs_checks.tools.solver import follows
 
@@ -98,12 +99,26 @@ def _neighbour_separation(data: Any) -> Fraction:
     return min(b - a for a, b in pairwise(data))
 
 
+def _inner(data: Sequence[F], width: F, rank: int, z: F, weights: Sequence[F]) -> F:
+    """<s, W> for records in (0, width): s_j is d/width times the integral of z^gap over the j-th cell."""
+    pieces, d = list(pairwise([F(0), *data, width])), len(weights)
+    scores = [
+        sum(
+            (z ** abs(k - rank) * overlap((width * j / d, width * (j + 1) / d), part) for k, part in enumerate(pieces)),
+            F(0),
+        )
+        for j in range(d)
+    ]
+    return sum((d / width * s * w for s, w in zip(scores, weights, strict=True)), F(0))
+
+
 @check(
     "thm:quantile-regret/rank-zero",
     rejects=[_neighbour_separation, *(lambda data, by=by: F(by, 100) * with_ends(data) for by in (99, 101))],
 )
 def check_edge_interval(subject: Callable[[Sequence[F]], F] = with_ends) -> str:
-    """<s, W> >= gamma psi/(b-a) fails at rank 0, where the optimal interval (a, x_1] may be shorter than psi."""
+    """<s, W> >= gamma psi/(b-a) fails at rank 0, where the optimal interval (a, x_1] may be shorter than psi. With the
+    distances to the ends in psi it holds at every rank, and with those of neighbours from rank 1 on: exact <s, W>."""
     for data, q in (([F(1, 1000), F(1, 2)], F(1, 4)), ([F(1, 4), F(1, 2), F(9, 10)], F(1, 2))):
         rank = int(q * len(data))
         ends = [F(0), *data, F(1)]
@@ -116,10 +131,17 @@ def check_edge_interval(subject: Callable[[Sequence[F]], F] = with_ends) -> str:
         n, gamma = int(rng.integers(2, 7)), F(int(rng.integers(1, 11)), 20)
         data = sorted({F(int(v), 1000) for v in rng.integers(1, 1000, n)})
         ends = [F(0), *data, F(1)]
+        d, z, width = int(rng.integers(1, 6)), F(1, int(rng.choice([2, 10**6]))), F(int(rng.integers(1, 10)), 3)
+        parts = [int(v) + (j == 0) for j, v in enumerate(rng.integers(0, 3, d))]
+        weights = [gamma / d + (1 - gamma) * F(v, sum(parts)) for v in parts]
         for rank in range(len(data)):
             psi = _neighbour_separation(data) if rank and len(data) > 1 else subject(data)  # from rank 1 on both do
-            inner = gamma * (ends[rank + 1] - ends[rank])  # no other cell scores, and it has the floor alone
-            assert inner >= gamma * psi, (data, rank)
+            inner = _inner([width * x for x in data], width, rank, z, weights)
+            assert inner >= gamma * (width * psi) / width, (data, rank)
+    row = _inner([F(1, 1000), HALF], F(1), 0, F(1, 100), [F(1, 4), F(3, 4)])
+    assert (round(float(row), 4), HALF * F(499, 1000)) == (0.0031, F(2495, 10**4)), "as the row says"
+    least = _inner([F(1, 1000), HALF], F(1), 0, F(1, 10**9), [F(1, 4), F(3, 4)])
+    assert HALF * subject([F(1, 1000), HALF]) <= least <= HALF * F(1001, 10**6), "and psi with the ends is attained"
     return (
         "rank 0: x = (1/1000, 1/2) has psi = 0.499 and optimal interval 1/1000; psi must count the distances to a and b"
     )

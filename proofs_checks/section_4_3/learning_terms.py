@@ -110,6 +110,10 @@ def check_learning_term(subject: Callable[..., bounds.QuantileRegret] = thm_quan
             noise=noise,
             beta=0.1,
         )
+        wide, levels = math.sqrt(2 * m * math.log(2 * d)) + math.sqrt(2 * math.log(steps / 0.1)), math.log2(steps) // 1
+        moved = wide * noise * math.sqrt(2) * d / gamma * math.tanh(0.5 / 4) * math.sqrt(levels)
+        stated = 2 * math.sqrt(m * math.log(d) * steps * (d / gamma) * (d / gamma + moved))
+        assert math.isclose(learning, stated, rel_tol=1e-9), "as the row says"
         mixing = -steps * math.log1p(-max(gamma - lam, 0.0) / (1 - lam))
         assert math.isclose(found.regret, learning + mixing, rel_tol=1e-9), (steps, d, m)
         assert math.isclose(found.step_size, m * 2 * m * math.log(d) / learning, rel_tol=1e-9), (steps, d, m)

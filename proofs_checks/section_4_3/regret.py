@@ -302,6 +302,9 @@ def check_printed_regret(subject: Callable[..., Any] = bounds.thm_quantile_regre
     """
     steps, d, gamma, lam = 10**13, 10, F(1, 2), F(2, 5)
     ratio = (1 - lam + lam / d) / (1 - gamma + gamma / d)
+    tiny, half, z = F(1, 10**13), 50, F(math.exp(-0.5))  # of the first half, where the gap falls to 0
+    first = d * (F(1, d) - half * tiny), d * (half * tiny + z**half / d)  # least score of cell 1, most of another
+    assert 1 - first[0] < F(1, 10**9) and first[1] < F(1, 10**9), "scores"
     regret = steps * (math.log(ratio) - 1e-8)
     noise = bounds.dpftrl_noise(steps, 1.0, 1e-6, version="paper")
     common: dict[str, Any] = {"quantiles": 1, "epsilon": 1.0, "noise": noise, "beta": 0.05, "mixture": float(lam)}

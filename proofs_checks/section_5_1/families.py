@@ -324,7 +324,22 @@ def check_shipped_families(subject: Mapping[str, bool] = SHIPPED) -> str:
     }
     rng = np.random.default_rng(101)
     ends = rng.standard_cauchy((4000, 2)) * 10.0 ** rng.integers(-2, 2, (4000, 1))
-    for name, prior in priors.items():
+    others = [
+        pq.Laplace(3.0, 0.2),
+        pq.Normal(-1.0, 9.0),
+        pq.Uniform(-40, 0.5),
+        pq.Cauchy(-2.0, 0.3),
+        pq.HalfCauchy(30.0),
+        pq.LogNormal(1.0, 0.25),
+        pq.LogNormal(-2.0, 3.0),
+        pq.LogUniform(),  # has no parameters
+    ]
+    assert {type(prior).__name__ for prior in others} == set(priors) == set(subject), "all of them"
+    made = {pq.Mixture, pq.PiecewiseConstant, pq.OrderStatistic}  # from other laws, from weights
+    exported = {kind for kind in vars(pq).values() if isinstance(kind, type) and issubclass(kind, pq.Prior)}
+    assert {kind.__name__ for kind in exported - made - {pq.Prior}} == set(subject), "as the row says"
+    for prior in (*priors.values(), *others):
+        name = type(prior).__name__
         low, high, middle = (prior.log_density(x) for x in (*ends.T, ends.mean(axis=1)))
         assert bool(np.all(middle >= (low + high) / 2 - 1e-9 * (1 + abs(middle)))) == subject[name], name
     return f"log-concave at 4000 chords: {', '.join(name for name in priors if subject[name])}; the other families not"
@@ -346,7 +361,15 @@ def check_log_concavity(subject: Mapping[str, bool] = LOG_CONCAVE) -> str:
         assert (ends[0] * ends[1] <= middle**2) == subject[family], f"{family} at 2, 3, 4"
     second = sympy.diff(-sympy.log(1 + x**2), x, 2)
     assert sympy.simplify(second - 2 * (x**2 - 1) / (1 + x**2) ** 2) == 0
-    return "log-concave: Uniform, Laplace, Normal; not: Cauchy and HalfCauchy (f(2) f(4) = 1/85 > 1/100 = f(3)^2)"
+    assert sympy.diff(-sympy.log(x), x, 2).is_positive, "LogUniform: 1/x is log-convex wherever it is not 0"
+    place, scale = sympy.symbols("place", real=True), sympy.symbols("scale", positive=True)
+    log_normal = -sympy.log(x) - (sympy.log(x) - place) ** 2 / (2 * scale**2)
+    far = sympy.diff(log_normal, x, 2).subs(x, sympy.exp(place + 2))
+    assert sympy.simplify(far * sympy.exp(2 * place + 4) - 1 - 1 / scale**2) == 0, "LogNormal: log-convex there"
+    return (
+        "log-concave: Uniform, Laplace, Normal; not: Cauchy and HalfCauchy (f(2) f(4) = 1/85 > 1/100 = f(3)^2), "
+        "LogNormal and LogUniform (log f is convex somewhere, at every place and scale)"
+    )
 
 
 def _arctan_between(t: F) -> tuple[F, F]:

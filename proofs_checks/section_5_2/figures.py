@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 from collections.abc import Callable
 from functools import cache
-from itertools import pairwise
+from itertools import pairwise, product
 
 import numpy as np
 
@@ -120,24 +120,25 @@ def lost(method: str, source: str) -> np.ndarray:
 @check("fig:mixplots", rejects=["public_quantiles", "pubfit", "ogd", "uniform", "half_cauchy"])
 def check_shift(subject: str = "pubfit_robust") -> str:
     """fig:mixplots, on a scrape of books: public quantiles loses most, and its gap rises with each step of a larger
-    shift; the robust fit loses less than the plain one, and at no mixture is it much worse than the default."""
+    shift; the robust fit loses less than the plain one, and at no mixture is it worse than the default."""
     pages, rating = "goodreads11k_pages", "goodreads11k_rating"
     for source in (pages, rating):
         assert score(lost("public_quantiles", source)) > 3
         assert score(lost("public_quantiles", source) - lost(subject, source)) > 2.5, source
-    assert score(lost("pubfit", pages) - lost(subject, pages)) > 2
+    assert score(lost("pubfit", pages) - lost(subject, pages)) > 3
     table = stored("goodreads11k")
     mixtures = sorted({mixture for source, _, _, _, mixture in table if source == pages})
     assert len(mixtures) == 11
-    for mixture in mixtures:
-        worse = table[pages, "paper", subject, 1.0, mixture] - table[pages, "paper", "uniform", 1.0, mixture]
-        assert np.mean(worse) < 1, f"much worse than the default at {mixture}"
+    for source, mixture in product((pages, rating), mixtures):
+        worse = table[source, "paper", subject, 1.0, mixture] - table[source, "paper", "uniform", 1.0, mixture]
+        assert np.mean(worse) < 0, f"{source}: worse than the default at {mixture}"
     for source, first in ((pages, 0.2), (rating, 0.3)):  # below these the differences are noise
         gaps = [np.mean(table[source, "paper", "public_quantiles", 1.0, v]) for v in mixtures if v >= first]
         assert all(before < after for before, after in pairwise(gaps)), f"{source}: does not rise from {first} on"
     methods = ("public_quantiles", "pubfit", "pubfit_robust", "public_cauchy")
     means = [round(float(np.mean(lost(method, pages))), 1) for method in methods]
-    assert means == [17.5, 12.3, 11.1, 10.1] and 2.5 < score(lost(subject, pages) - lost("public_cauchy", pages)) < 3
+    assert means == [17.5, 12.3, 11.1, 10.1], "as the row says"
+    assert round(score(lost(subject, pages) - lost("public_cauchy", pages)), 1) == 2.7, "as the row says"
     return f"books, pages, full shift: public quantiles, PubFit, robust PubFit, public Cauchy lose {means}"
 
 

@@ -59,21 +59,22 @@ def check_discretisation_width(subject: Bound = least_width) -> str:
 
 
 Follow = Callable[[Fraction, Points], Prior]
+FEW = F(1, 10**6)  # mass of places that are hardly ever released
 
 
 def after_output(o: Fraction, data: Points) -> Prior:
     """Tomorrow's prior, from what was released today."""
-    return {HALF: F(1, 1000), 3 + HALF: F(999, 1000)} if o > 2 else {HALF: F(999, 1000), 3 + HALF: F(1, 1000)}
+    return {HALF: FEW, 3 + HALF: 1 - FEW} if o > 2 else {HALF: 1 - FEW, 3 + HALF: FEW}
 
 
 def after_data(o: Fraction, data: Points) -> Prior:
     """Tomorrow's prior, from today's data."""
-    return {HALF: F(1, 1000), 3 + HALF: F(999, 1000)} if data.size > 3 else {HALF: F(999, 1000), 3 + HALF: F(1, 1000)}
+    return {HALF: FEW, 3 + HALF: 1 - FEW} if data.size > 3 else {HALF: 1 - FEW, 3 + HALF: FEW}
 
 
 def two_days(first: Points, second: Points, z: Fraction, follow: Follow) -> dict[tuple[Any, Any], Fraction]:
     """Law of the medians released on two days; the second prior comes from `follow`."""
-    prior = {HALF: F(1, 1000), 1 + HALF: HALF, 2 + HALF: HALF - F(2, 1000), 3 + HALF: F(1, 1000)}
+    prior = {HALF: FEW, 1 + HALF: HALF, 2 + HALF: HALF - 2 * FEW, 3 + HALF: FEW}
     whole = (-math.inf, math.inf)
     law = {}
     for o, p in mechanism(Restricted(first, *whole), HALF, prior, z).items():
@@ -108,7 +109,7 @@ def check_proxy_privacy(subject: Follow = after_output) -> str:
         for one, other in (((few, few), (more, few)), ((more, more), (few, more)), ((few, few), (few, more))):
             worst = max(worst, _losses((one, other), z, subject))
             assert worst <= z**-2, f"{float(worst):.0f} > {float(z**-2):.0f}"
-    assert worst > F(9, 10) * z**-2
+    assert float(log_ball(worst) / log_ball(z**-2)) > 0.9999, "as the row says"
     prior, likeliest = {F(0): F(2, 5), F(9): F(3, 5)}, []
     for v in (F(0), F(9)):
         law = mechanism(Restricted(Points((v,) * 3), -math.inf, math.inf), HALF, prior, z)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
+from datetime import date
 from functools import cache
 
 import numpy as np
@@ -42,9 +43,12 @@ def check_over_time(subject: tuple[str, str, str] = ("prev", "prox", "prev_plain
     """fig:timeplots, CitiBike: robust versions almost always better, above all PubPrev's, but PubProx's rarely by more
     than errors; plain PubPrev after the break; non-private learning is better than all; under both calibrations."""
     city, (prev, prox, plain) = "citibike", subject
-    assert set(paper_sized("timeplots")["trials"]) == {40} and len(over_time(city, prev)) == 100, "as the row says"
     found = {}
     for calibration in ("sharp", "paper"):
+        table = paper_sized("timeplots", calibration)
+        assert set(table["trials"]) == {40} and len(over_time(city, prev, calibration)) == 100, "as the row says"
+        days = date(2021, 10, 31) - date(2015, 9, 21)  # from that of the first trip
+        assert table.filter(data=city)["last_day"].max() == days.days, "as the row says"
         below, sure = [], []
         for robust, other in ((prev, "prev_plain"), (prox, "prox_plain")):
             one, two = over_time(city, robust, calibration), over_time(city, other, calibration)
@@ -76,18 +80,22 @@ def by_budget(data: str, method: str, column: str = "max_gap", calibration: str 
 @check("text:mixing-improves", rejects=[lambda method: method, lambda method: "uniform"])
 def check_mixing(subject: Callable[[str], str] = lambda method: f"{method}_plain") -> str:
     """'Mixing nearly always improves performance for these methods': on Synthetic PubPrev's, not PubProx's."""
-    data = "synthetic_noisy"
-    better, worse = ahead(by_budget(data, subject("prev")), by_budget(data, "prev"))
-    assert len(better) >= 8 and not worse, (better, worse)
-    plain, mixed = by_budget(data, subject("prox")), by_budget(data, "prox")
-    lower = [epsilon for epsilon in mixed if epsilon <= 0.1 and plain[epsilon][0] < mixed[epsilon][0]]
-    assert lower == [epsilon for epsilon in mixed if epsilon <= 0.1] and not ahead(mixed, plain)[0], lower
+    for m, calibration in itertools.product((1, 9), ("sharp", "paper")):
+        prev, prev_plain, mixed, plain = (
+            by_budget("synthetic_noisy", method, calibration=calibration, m=m)
+            for method in ("prev", subject("prev"), "prox", subject("prox"))
+        )
+        better, worse = ahead(prev_plain, prev)
+        assert len(better) >= 8 and not worse, (better, worse)
+        lower = [epsilon for epsilon in mixed if epsilon <= 0.1 and plain[epsilon][0] < mixed[epsilon][0]]
+        assert lower == [epsilon for epsilon in mixed if epsilon <= 0.1] and not any(ahead(mixed, plain)), lower
     for data, calibration in itertools.product((*TASKS, "worldnews"), ("sharp", "paper")):
         found = {}
         for method in ("prev", "prox"):
             two = (by_budget(data, one, calibration=calibration) for one in (subject(method), method))
             found[method] = ahead(*two)
         assert len(found["prev"][0]) >= 7 and not found["prev"][1], (data, calibration)
+        assert len(by_budget(data, "prev", calibration=calibration)) == 15, "as the row says"
         gains, costs = found["prox"]
         assert data != "citibike" or (len(gains) == 4 and not costs), "as the row says"
         assert data != "worldnews" or not gains + costs, "as the row says"
