@@ -2,8 +2,8 @@
 
 What this command prints about the data is the released values and nothing else. The public arguments are tried on an
 empty column before the file is opened. A cell that the printed rule does not read counts as a missing record without a
-word. Of the header an error shows the name that is nearest to the one asked for, and nothing where a cell begins like a
-number: in a file without a header that would be its first record.
+word. Of the header of a text file nothing is shown, not even the name that is nearest to the one asked for: in a file
+without a header that would be its first record.
 """
 
 from __future__ import annotations

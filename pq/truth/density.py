@@ -18,6 +18,7 @@ from pq.private.columns.frames import column_of
 from pq.private.mechanisms import Mechanism, Outcome
 from pq.private.mechanisms.protocol import LogParts
 from pq.private.prepare import prepare
+from pq.private.result import Release
 
 
 def log_density(
@@ -42,8 +43,8 @@ def log_density(
 ) -> float:
     """Exact log density of an output of `release` with the same arguments; atoms count as mass (`alg:quantiles`).
 
-    outcome: (m,) values in the order of `quantiles`, or what `Release.outcome` holds. The other arguments: as in
-        `release`.
+    outcome: (m,) values in the order of `quantiles`, or a `Release`, of which the total and what its mechanism drew
+        beside the values count too. The other arguments: as in `release`.
 
     The density is with respect to Lebesgue measure in each distinct quantile that the law spreads, and to counting
     measure in each that it puts on an atom: an end of the node's interval under "edge" adaptation, any output on a
@@ -106,6 +107,8 @@ def difference_of(one: LogParts, other: LogParts) -> float:
 def outcome_of(maker: Mechanism, outcome: Any, kind: Kind) -> Outcome | None:
     """What a caller gives as an output, in increasing order of quantile; None if repeats of a quantile disagree."""
     request = maker.request
+    if isinstance(outcome, Release):
+        outcome = {"values": outcome.values, "total": outcome.total, **outcome.outcome}
     drawn: dict[str, Any] = dict(outcome) if isinstance(outcome, Mapping) else {"values": outcome}
     try:
         values = drawn.pop("values")
@@ -113,7 +116,7 @@ def outcome_of(maker: Mechanism, outcome: Any, kind: Kind) -> Outcome | None:
     except (KeyError, TypeError, ValueError):
         values = np.empty(0)
     if values.shape != (len(request.quantiles),) or not np.all(np.isfinite(values)):
-        raise ValueError("outcome must hold one finite value for each quantile")
+        raise ValueError("outcome must be a release, or hold one finite value for each quantile")
     distinct = np.empty(len(request.distinct))
     distinct[list(request.positions)] = values
     if np.any(distinct[list(request.positions)] != values):

@@ -56,13 +56,20 @@ def test_what_is_misspelt_gets_the_nearest(case: str) -> None:
 
 
 def test_a_column_gets_the_nearest_of_the_declared(people: Path) -> None:
-    assert "did you mean salary?" in pq_command("release", str(people), "--column", "salry", *MEDIAN).stderr
+    """Of a table that declares its columns. The first row of a text file may be a record, whatever it looks like."""
     parquet = people.with_suffix(".parquet")
     pl.DataFrame({"salary": [1.0], "age": [2.0]}).write_parquet(parquet)
     assert "did you mean salary?" in pq_command("inspect", str(parquet), "--column", "salry").stderr
-    people.write_text("39.5,private\n40,state\n", encoding="utf-8")  # no header: the first record stays unseen
-    answer = pq_command("release", str(people), "--column", "privat", *MEDIAN)
-    assert answer.exit_code == 2 and "private" not in answer.stderr
+    files = {
+        "39.5,private\n40,state\n": "privat",
+        '{"gift": 512}\n{"gift": 40}\n': "gift",
+        "gift=512\ngift=40\n": "gift",
+    }
+    for text, name in files.items():
+        people.write_text(text, encoding="utf-8")
+        answer = pq_command("release", str(people), "--lines", "--column", name, *MEDIAN)
+        assert answer.exit_code == 2 and f"the header row has no column named '{name}'\n" in answer.stderr
+        assert not any(cell in answer.stderr for cell in ("private", "512", "39.5"))
 
 
 def test_nothing_near_is_suggested_where_nothing_is() -> None:

@@ -98,12 +98,6 @@ def shape_of(fact: Any) -> Any:
     return sorted({type(one).__name__ for one in fact}) if isinstance(fact, list) else type(fact).__name__
 
 
-def drawn_of(result: pq.Release) -> Any:
-    """What a density is asked of: all that was drawn."""
-    total = {} if result.total is None else {"total": result.total}
-    return {"values": result.values, **total, **result.outcome}
-
-
 def public_facts(result: pq.Release) -> str:
     """All that a release says but its values; the same for all data of one declared type."""
     facts = {name: fact for name, fact in result.to_dict().items() if name not in ("kind", "texts", "whole")}
@@ -153,7 +147,7 @@ def check_neighbours(case: Case, rng: np.random.Generator) -> float:
         gone = len(items) - len(other)
         other += [[*ODD_OBJECTS, *ODD_NUMBERS, *items][rng.integers(40)] for _ in range(gone)]
     one, two = (items, other) if rng.random() < 0.5 else (other, items)
-    drawn = drawn_of(pq.release(one, quantiles, rng=rng, **rest))
+    drawn = pq.release(one, quantiles, rng=rng, **rest)
     loss = pq.privacy_loss(objects(one), objects(two), drawn, quantiles, **rest)
     return within(loss, case.arguments)
 
@@ -173,14 +167,14 @@ def check_evaluation(case: Case, rng: np.random.Generator) -> None:
     assert not math.isnan(pq.log_psi(numbers, quantiles[0], result.priors[0]))
     assert not math.isnan(pq.log_psi_harmonic(numbers, quantiles, list(result.priors)))
     if not math.isinf(result.epsilon):
-        assert not math.isnan(pq.log_density(case.x, drawn_of(result), quantiles, **case.rest)), "density"
+        assert not math.isnan(pq.log_density(case.x, result, quantiles, **case.rest)), "density"
 
 
 def check_groups(case: Case, rng: np.random.Generator) -> float | None:
     if not case.few or not math.isfinite(case.arguments["epsilon"]):
         return None
     with dask.config.set(scheduler="synchronous"):
-        return check_grouped(case.numbers, case.arguments, rng, check_values, drawn_of, within)
+        return check_grouped(case.numbers, case.arguments, rng, check_values, within)
 
 
 def check_description(case: Case, rng: np.random.Generator) -> None:

@@ -183,12 +183,12 @@ ENGINES: dict[str, Callable[[dict[str, list[Any]]], Any]] = {
 
 
 def check_grouped(
-    x: np.ndarray[Any, Any], arguments: dict[str, Any], rng: np.random.Generator, check: Any, drawn_of: Any,
+    x: np.ndarray[Any, Any], arguments: dict[str, Any], rng: np.random.Generator, check: Any,
     within: Callable[[float, dict[str, Any]], float],
 ) -> float | None:  # fmt: skip
     """A release of three groups has each of them, and two tables that differ in one person lose at most epsilon in all.
 
-    x: of the rows. check, drawn_of: of one release. Returns the loss over epsilon.
+    x: of the rows. check: of one release. Returns the loss over epsilon.
     """
     rest = {name: value for name, value in arguments.items() if name not in ("quantiles", "max_contributions")}
     rest["priors"] = rest["priors"] if isinstance(rest["priors"], pq.core.priors.Prior) else rest["priors"][0]
@@ -227,7 +227,6 @@ def check_grouped(
     ]
     rest |= {"adjacency": "add-remove", "max_contributions": records * CHANGES[arguments["adjacency"]]}
     losses = [
-        pq.privacy_loss(a, b, drawn_of(release), quantiles, **rest)
-        for a, b, release in zip(*columns, made.groups, strict=True)
+        pq.privacy_loss(a, b, release, quantiles, **rest) for a, b, release in zip(*columns, made.groups, strict=True)
     ]
     return within(sum(losses), arguments)

@@ -180,7 +180,8 @@ def test_auto_has_the_law_of_what_it_chooses(facts: dict[str, Any]) -> None:
     for seed in range(1 if "epsilon" in facts else 4):  # few outputs or many: slow
         drawn = pq.release(x, quantiles, rng=seed, **options)
         outcome = {"values": drawn.values, "total": drawn.total} | dict(drawn.outcome)
-        density = pq.log_density(x, outcome, quantiles, **options)
+        density = pq.log_density(x, drawn, quantiles, **options)
+        assert density == pq.log_density(x, outcome, quantiles, **options)
         assert math.isfinite(density) and density == pq.log_density(x, outcome, quantiles, mechanism=name, **options)
         for y in neighbours:
             assert abs(pq.privacy_loss(x, y, outcome, quantiles, **options)) <= options["epsilon"] * (1 + 1e-12)

@@ -20,7 +20,6 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from pq.core.choices import nearest
 from pq.private.columns.door import quiet
 
 INVALID = (
@@ -34,6 +33,8 @@ OPENERS: dict[str, Callable[[bytes], bytes]] = {
     "bz2": bz2.decompress,
     "xz": lzma.decompress,
 }
+SHIFTING = {"punycode", "idna", "unicode-escape", "utf-7", "hz", "iso2022_kr"}  # one record changes what others mean
+SHIFTING |= {f"iso2022_jp{variant}" for variant in ("", "_1", "_2", "_3", "_2004", "_ext")}
 SUFFIXES = {".gz": "gzip", ".bz2": "bz2", ".xz": "xz"}
 PARQUET_READERS = ("polars", "duckdb", "pyarrow")
 
@@ -44,7 +45,7 @@ class TextFormat:
 
     separator: one character between cells. encoding: a text encoding of Python's. compression: "none", "gzip", "bz2" or
     "xz". by_line: each line is one record, read by itself, and may be odd, in an encoding in which the byte 0x0A ends
-    a line; else the file is one of RFC 4180.
+    a line; else the file is one of RFC 4180, in an encoding in which bytes mean the same wherever they stand.
     Raises `ValueError` naming the argument.
     """
 
@@ -61,6 +62,9 @@ class TextFormat:
             "".encode(self.encoding)  # some codecs are of bytes, not of text
         except (LookupError, ValueError, TypeError):
             raise ValueError(f"encoding must be one of Python's text encodings, got {self.encoding!r}") from None
+        if not self.by_line and codecs.lookup(self.encoding).name in SHIFTING:
+            message = "encoding must be one in which the same bytes mean the same everywhere, unless lines are records"
+            raise ValueError(f"{message}: {self.encoding!r} is none")
         if self.by_line and not self._ends_lines():
             message = (
                 f"encoding must be one in which the byte 0x0A ends a line, for lines to be records: {self.encoding!r}"
@@ -83,7 +87,7 @@ class TextFormat:
         names = [cell.strip() for cell in header]
         if names.count(name.strip()) != 1:
             found = "no column" if name.strip() not in names else "more than one column"
-            raise ValueError(f"column: the header row has {found} named {name!r}{_near(name, names)}")
+            raise ValueError(f"column: the header row has {found} named {name!r}")  # nothing of it: it may be a record
         place = names.index(name.strip())
         return [row[place] if place < len(row) else "" for row in rows]
 
@@ -100,9 +104,12 @@ class TextFormat:
             raise ValueError(INVALID) from None
 
     def _text(self, content: bytes) -> str:
+        """Bytes that mean nothing are replaced, but where a character is several bytes whatever it is: there one byte
+        more would change what all that follow mean."""
+        errors = "replace" if self._ends_lines() else "strict"
         try:
-            with quiet():  # some codecs warn of what they find, such as unicode_escape
-                return content.decode(self.encoding, errors="replace").removeprefix("\ufeff")
+            with quiet():  # some codecs warn of what they find, such as raw_unicode_escape
+                return content.decode(self.encoding, errors).removeprefix("\ufeff")
         except ValueError:
             raise ValueError(INVALID) from None
 
@@ -160,10 +167,3 @@ def scan_parquet(path: str) -> Any:
     except Exception:  # each engine has its own errors, and some show the file
         raise ValueError("the file must be valid Parquet") from None
     return query.to_native()
-
-
-def _near(name: str, header: list[str]) -> str:
-    """A question after the nearest name of a header, which is public; none where a cell is a number, for then it may
-    be a record."""
-    numbers = any(re.match(r"[+-]?[0-9.]", cell) for cell in header)
-    return "" if numbers else nearest(name.strip(), header, end="")

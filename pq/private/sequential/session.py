@@ -255,7 +255,8 @@ class Session:
         ledger: the one charged so far, needed if there was one. rng: None for the operating system; a seed gives
         another stream than at any other data set. like: a session whose arguments must be those of the state.
         Raises `FileNotFoundError` if another was quicker, `ValueError` naming ledger or the argument that differs; the
-        state is then where it was.
+        state is then where it was, or at `<path>.used` where another has been saved meanwhile, or a file system has no
+        hard links, without which it could be put over another one.
         """
         account, stream = as_ledger(ledger), generator_from(rng)
         with claimed(Path(path).resolve()) as state:  # of a link the file that it leads to: another may lead there
