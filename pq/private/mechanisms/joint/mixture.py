@@ -207,20 +207,24 @@ def log_proposals(
     in nats, once it is looked at, which is no more than the bound that it is told.
     """
     out = mixture.log_weights + np.array([part.log_proposed for part in parts])
-    left, best, enough = np.arange(len(parts)), -math.inf, joint.MARGIN + math.log(len(parts))
+    is_weighed = np.array([not isinstance(part, Unseen) for part in parts], dtype=bool)
+    slack = np.where(is_weighed, joint.MARGIN + math.log(len(parts)), 0.0)
+    left, best, looked = np.arange(len(parts)), -math.inf, 0
+    told: list[tuple[int, float]] = []  # what looks have found and nothing has been made of
     while True:
-        weighed = np.array([not isinstance(parts[member], Unseen) for member in left.tolist()], dtype=bool)
-        left = left[out[left] > best - np.where(weighed, enough, 0.0)]
+        left = left[out[left] > best - slack[left]]
         if not left.size:
             return out
-        is_patient = len(parts) - len(left) < PATIENCE
-        member = int(left[np.argmax(out[left] if is_patient else mixture.log_widths[left])])
+        member = int(left[np.argmax(out[left] if looked < PATIENCE else mixture.log_widths[left])])
         left = left[left != member]
-        found = look(member, out[member] - mixture.log_weights[member])
+        found, looked = look(member, float(out[member] - mixture.log_weights[member])), looked + 1
         out[member] = mixture.log_weights[member] + found
         best = max(best, float(out[member]))
-        more = mixture.log_weights[left] + mixture.log_more(member, left) + BOUND_SLACK
-        out[left] = np.minimum(out[left], found + more)
+        told.append((member, found))
+        while looked >= PATIENCE and told:
+            wide, weight = told.pop()
+            more = mixture.log_weights[left] + mixture.log_more(wide, left) + BOUND_SLACK
+            out[left] = np.minimum(out[left], weight + more)
 
 
 def propose_from(plan: JointPlan, records: Records, part: joint.Part, own: Array) -> tuple[Array, float] | None:
