@@ -157,6 +157,35 @@ def check_sharp_calibration(subject: Callable[[Fraction], Fraction] = lambda q: 
     )
 
 
+Inner = Callable[[Grid, Fraction, Prior, Fraction, Fraction], Fraction]
+
+
+def unrounded_inner(data: Grid, q: Fraction, prior: Prior, z: Fraction, v: Fraction) -> Fraction:
+    """Of the unrounded utility at its own rate. v: what the smallest part of a rank costs; z: a rank of the printed."""
+    return sum((mass * v ** int(q.denominator * gap(data, q, o, rounded=False)) for o, mass in prior.items()), F(0))
+
+
+@check(
+    "ours:sharp-calibration",
+    rejects=[
+        lambda data, q, prior, z, v: psi(data, q, prior, z),
+        lambda data, q, prior, z, v: max(psi(data, q, prior, z), unrounded_inner(data, q, prior, z, v)),
+        lambda *known: F(101, 100) * unrounded_inner(*known),
+    ],
+)
+def check_sharp_inner(subject: Inner = unrounded_inner) -> str:
+    """The bound on the distance to q n, max(q, 1 - q) (2/eps) log(1/(beta Psi)), holds with the inner product of the
+    unrounded utility; with that of floors it does not: where q n is between two ranks no output has distance 0."""
+    for data, q, prior, v in one_quantile_cases():
+        cost = int(q.denominator * max(q, 1 - q))  # of exp(-eps/2) at the better rate
+        distances = {o: int(q.denominator * gap(data, q, o, rounded=False)) for o in prior}
+        weights, total = {o: prior[o] * v ** distances[o] for o in prior}, sum(prior.values())
+        for far in set(distances.values()):
+            tail = sum(w for o, w in weights.items() if distances[o] >= far) / sum(weights.values())
+            assert tail <= v**far * total / subject(data, q, prior, v**cost, v), (data, q, far)
+    return "sharp calibration: the bound with the inner product of the unrounded utility, and not with that of floors"
+
+
 def node_sensitivity(relative: Fraction) -> Fraction:
     """What a record in the node moves its unrounded utility by."""
     return max(relative, 1 - relative)

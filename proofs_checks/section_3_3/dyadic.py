@@ -6,6 +6,7 @@ import itertools
 import math
 from collections.abc import Callable
 from fractions import Fraction
+from functools import cache
 
 import sympy
 import z3
@@ -145,15 +146,36 @@ def check_dyadic_recurrence(subject: Callable[[int], float] = dyadic_constant) -
     return "uniform quantiles, restricted priors: B_d = 2 d / 3 + 2/9 (1 - (-1/2)^d) in place of d (sympy)"
 
 
-def price(shares: list[float], depth: int, level: int) -> float:
-    """What a node at that level pays beyond B_d log(m/(beta psi)) at the worst sums of inverse inner products.
+Weights = tuple[float, ...]  # of the errors of the levels from the root on, in that of a node
 
-    Its error is the sum of h_{k-l} log(S_l/beta_l) over the levels l <= k, at most B_k log(S) plus an entropy by Gibbs'
-    inequality, while S is at least m: the rest of B_d pays (B_d - B_k) log m.
+
+def zigzag(level: int) -> Weights:
+    """Of the node whose edges lie one level up and two: h_{k-l}."""
+    return tuple(2 / 3 + (-0.5) ** (level - upper) / 3 for upper in range(1, level + 1))
+
+
+@cache
+def every_node(level: int) -> frozenset[Weights]:
+    """Of all nodes of that level: half of either edge's, and one for the node's own level."""
+    below = {((0.0,) * level, (0.0,) * level)}
+    for at in range(level - 1):
+        halves = set()
+        for low, high in below:
+            own = (*((a + b) / 2 for a, b in zip(low[:at], high[:at], strict=True)), 1.0, *(0.0,) * (level - at - 1))
+            halves |= {(low, own), (own, high)}
+        below = halves
+    return frozenset((*((a + b) / 2 for a, b in zip(low[:-1], high[:-1], strict=True)), 1.0) for low, high in below)
+
+
+def price(shares: list[float], depth: int, weights: Weights) -> float:
+    """What a node pays beyond B_d log(m/(beta psi)) at the worst sums of inverse inner products.
+
+    Its error is the sum of w_l log(S_l/beta_l) over its levels, w of sum W: at most W log(S) plus an entropy by Gibbs'
+    inequality, while S is at least m: the rest of B_d pays (B_d - W) log m.
     """
-    weights = [2 / 3 + (-0.5) ** (level - upper) / 3 for upper in range(1, level + 1)]
     total = math.fsum(weights)
-    entropy = math.fsum(w * (math.log(w / total) - math.log(s)) for w, s in zip(weights, shares, strict=False))
+    parts = ((w, s) for w, s in zip(weights, shares, strict=False) if w)
+    entropy = math.fsum(w * (math.log(w / total) - math.log(s)) for w, s in parts)
     return entropy - (dyadic_constant(depth) - total) * math.log(2**depth - 1)
 
 
@@ -169,6 +191,8 @@ def price(shares: list[float], depth: int, level: int) -> float:
 )
 def check_dyadic_prices(subject: Callable[[int], list[float]] = dyadic_prices) -> str:
     """Shares of beta in proportion to h_{d-l} cost nothing, at any node and depth; equal ones cost up to log d a level.
+    No node has more than B_k of the errors: all nodes of trees to depth 9, and to depth 60 those whose edges lie one
+    level up and two.
 
     For d > 60: B_k log(B_d/B_k) <= B_d - B_k, ratios of h are at most 2 and differ from 1 on few levels, in all by 1.1,
     and (B_d - B_k)(log m - 1) is above that.
@@ -178,7 +202,9 @@ def check_dyadic_prices(subject: Callable[[int], list[float]] = dyadic_prices) -
         assert math.isclose(math.fsum(shares), 1.0), "the levels share beta"
         for level in range(1, depth + 1):
             if (depth, level) != (2, 1):
-                assert price(shares, depth, level) <= 1e-12, (depth, level)
+                for weights in {zigzag(level), *(every_node(level) if depth <= 9 else ())}:
+                    assert math.fsum(weights) <= dyadic_constant(level) * (1 + 1e-12), (level, weights)
+                    assert price(shares, depth, weights) <= 1e-12, (depth, weights)
     x = z3.Real("x")  # d = 2: the root pays log(3 S_1), where 3/2 log(S_1 + S_2) is allowed, S_2 at least 2
     root = round(1 / subject(2)[0])
     prove(z3.Implies(x >= 1, (root * x) * (root * x) <= (x + 2) * (x + 2) * (x + 2)), "the root of two levels")

@@ -181,4 +181,6 @@ def check_interval_formula(subject: Callable[..., float] = cor_cauchy) -> str:
             assert math.isclose(apart, 2 / epsilon * math.log(factor * math.pi), rel_tol=1e-9), (n, rank)
         far = subject(1e9, width, 0.01, epsilon, beta) - subject(1e6, width, 0.01, epsilon, beta)
         assert math.isclose(far, 4 / epsilon * math.log(1e3), rel_tol=1e-6)
+        narrow = [subject(1.0, 10.0**-k, 0.01, epsilon, beta) for k in (3, 6)]  # of an interval, at the same R
+        assert math.isclose(narrow[1] - narrow[0], 2 / epsilon * math.log(1e3), rel_tol=1e-6), "for a fixed width only"
     return "pq's cor:cauchy is the uniform bound plus (2/eps) log pi at R = (b - a)/2, and logarithmic in R"

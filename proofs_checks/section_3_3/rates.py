@@ -167,11 +167,11 @@ def check_nine_with_constant(subject: Callable[[arb], arb] = lambda m: 2 * arb.p
 
 @check("text:better-than-binary", code=thm_kary, rejects=[6, 8])
 def check_binary_against_kary(subject: int = 7) -> str:
-    """Where the K-ary bound beats the binary one, both corrected, among m = 2**k - 1; there also where the ranks of
-    rounding are most of either.
+    """Where the K-ary bound beats the binary one, both corrected, among m = 2**k - 1; there in the ranks of rounding
+    too, so for every Psi, epsilon and beta.
 
     Beyond k = 40: at most 4 pi^2 4^sqrt k, twice the printed constant, against at least 2 k phi^k, and the logarithm of
-    the first grows by less than log 4 / (2 sqrt k).
+    the first grows by less than log 4 / (2 sqrt k); ranks: less than 4 2^sqrt k against F_{k+2} - 2 > phi^k - 2.
     """
     for epsilon in (1.0, 1e9):
         both = [[f(-1e5, epsilon, 2**k - 1, 0.5) for f in (thm_kary, thm_binary)] for k in range(1, 41)]
@@ -180,7 +180,15 @@ def check_binary_against_kary(subject: int = 7) -> str:
         if epsilon == 1.0:
             assert wins == [4, *range(subject, 41)], wins
             assert all(both[k - 1][1] < 0.99 * both[k - 1][0] for k in (2, 3, 5, 6)), "the binary one is the smaller"
+    for k in (4, *range(subject, 41)):
+        pairs = [
+            [f(-1.0, 1.0, 2**k - 1, 0.5, rounded=with_ranks) for f in (thm_kary, thm_binary)]
+            for with_ranks in (True, False)
+        ]
+        leading, ranks = pairs[1], [full - part for full, part in zip(*pairs, strict=True)]
+        assert leading[0] < leading[1] and ranks[0] < ranks[1] + 1e-6, (k, leading, ranks)
     phi = (1 + arb(5).sqrt()) / 2
+    assert 4 * arb(2) ** arb(40).sqrt() < phi**40 - 2
     assert 4 * arb.pi() ** 2 * arb(4) ** arb(40).sqrt() < 80 * phi**40 and 2 * LOG2 / (2 * arb(40).sqrt()) < phi.log()
     return "corrected, the K-ary bound is the smaller one at m = 15 and for all m = 2^k - 1 from 127 on"
 

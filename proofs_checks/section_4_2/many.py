@@ -185,7 +185,7 @@ def check_other_quantiles(subject: Callable[[int], int] = lambda levels: 2**leve
             spread = bits + math.log2((2**levels - 1) / 0.5)
             assert chance > HALF and gap_there < subject(levels) * spread, (levels, gap_there)
             worst.append(gap_there)
-        assert worst[1] - worst[0] > 0.98 * subject(levels) * 50, "for each unit of the logarithm"
+        assert worst[1] - worst[0] == subject(levels) * 50, "all of it for each unit of the logarithm"
         if levels == 2:
             row = n, q, worst[1], round(chance, 2), round((fibonacci(4) - 1) * spread)
             assert row == (4_000_000, Fraction(2501, 5000), 286, 0.79, 205), row

@@ -337,6 +337,7 @@ def check_sign_flip(subject: float = 2.0) -> str:
             rank = int(Fraction(1, 2) * len(x))
             slopes.append(derivatives(mpmath.mpf(0), mpmath.mpf(1), x[rank - 1], x[rank])[0])
         assert abs(slopes[0] - slopes[1]) >= subject * (1 - 1e-12), (name, slopes, "more than is needed")
+        assert abs(slopes[0] + 1) < 1e-12 and abs(slopes[1] - 1) < 1e-12, "as the row says"
     return "one record moves dU/dtheta from -1 to 1, replaced or added: no sensitivity below 2L for the Laplace loss"
 
 

@@ -258,6 +258,8 @@ def check_floor_ratio(subject: Ratio = RATIO) -> str:
             assert F(1, total // n_records) <= F(numerator(n_records)) / total, (total, n_records)
             assert total < start(n_records) or F(1, total // n_records) <= F(n_records + 1, total), (total, n_records)
     assert F(1, 5 // 3) > F(3 + 1, 5), "the row's counterexample"
+    b, low, high = z3.Reals("B low high")
+    follows(b > 0, low > 0, low <= high, goal=(high - low) * (4 * b + high) < 4 * b * high + high * high)  # printed "="
     return "1/T <= (n+1)/N false: N=5, n=3 gives 1 > 4/5; 1/T <= (2n-1)/N holds and is sharp (z3, all n and N)"
 
 

@@ -71,6 +71,20 @@ def check_difference_range(subject: int = 2) -> str:
     return "the losses' difference has a range of twice the losses', so one event and one Azuma step are enough (z3)"
 
 
+@check("ours:o2b-one-step", code=bounds.o2b_one_step, rejects=[abs, lambda w: (w - 1) ** 2 / 4, lambda w: w * w])
+def check_average_of_iterates(subject: Callable[[float], float] = lambda w: min(abs(w - 1), abs(w + 1))) -> str:
+    """The average iterate needs convex losses: with minima at -1 and 1 these in turn have no regret, and their average
+    is as bad as can be. subject: the loss, of range 1 on [-1, 1]."""
+    steps, plays = 1000, (-1.0, 1.0)
+    grid = np.linspace(-1, 1, 201).tolist()
+    least = min(map(subject, grid))
+    assert math.isclose(max(map(subject, grid)) - least, 1), "its range"
+    regret = steps / 2 * sum(subject(w) - least for w in plays)
+    excess = subject(sum(plays)) - least
+    assert excess > bounds.o2b_one_step(steps, regret=regret, loss_range=1.0, beta=0.05), "the bound survives"
+    return "without convexity the average of iterates that have no regret has an excess of 1, far above the bound"
+
+
 @check(
     "ours:loss-difference",
     "thm:pubpri/loss-bound",

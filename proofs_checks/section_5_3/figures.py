@@ -168,8 +168,12 @@ SEQUENCES = "synthetic_noisy", "citibike"
 @check("fig:online-logepsplots", rejects=["prev", "cauchy", "dp", "laplace", "prox_blind"])
 def check_by_budget(subject: str = "prox") -> str:
     """fig:online-logepsplots: PubProx is the best private method at budgets to 0.1, and never worse than PubPrev."""
+    apart = {"prox", "prox_plain", "prev_plain", "prox_blind", "open"}  # itself, unmixed, a control, and not private
     for data in SEQUENCES:
         others = ["uniform", "cauchy", "laplace", "prev", "dp"] + ["half_cauchy"] * (data == "citibike")
+        for variant in ("sharp", "paper"):
+            table = paper_sized("online-logepsplots", variant).filter(data=data, m=9)
+            assert set(table["method"]) == {*others, *apart}, "every method of the table"
         for other in others:
             better, worse = ahead(by_budget(data, other), by_budget(data, subject))
             assert set(better) >= {epsilon for epsilon in by_budget(data, other) if epsilon <= 0.1}, (data, other)
