@@ -54,6 +54,17 @@ class NearGroup(click.Group):
 class LazyGroup(NearGroup):
     """A group whose commands are imported when they are needed; those of a checkout are listed where there is one."""
 
+    def main(self, *args: Any, **extra: Any) -> Any:
+        """As click's, but that help and version, which it prints itself, end with a sentence on a full disk."""
+        try:
+            return super().main(*args, **extra)
+        except OSError as error:
+            if error.errno != errno.ENOSPC:
+                raise
+            _close_output()
+            click.echo(f"Error: the answer cannot be printed: {error.strerror}", err=True)
+            raise SystemExit(1) from None
+
     def list_commands(self, ctx: click.Context) -> list[str]:
         return sorted(name for name, entry in commands().items() if _source(entry) is not None)
 

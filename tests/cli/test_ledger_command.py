@@ -170,7 +170,15 @@ def test_values_that_cannot_be_printed_were_paid_for_and_the_exit_code_says_so(
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="devices that are full")
 @pytest.mark.parametrize(
-    "asked", [["ledger", "show", "staff.ledger"], ["ledger", "event", "staff.ledger"], ["claims"], ["run", "--list"]]
+    "asked",
+    [
+        ["ledger", "show", "staff.ledger"],
+        ["ledger", "event", "staff.ledger"],
+        ["claims"],
+        ["run", "--list"],
+        ["--version"],
+        ["release", "--help"],
+    ],
 )
 def test_an_answer_that_cannot_be_printed_ends_in_a_sentence(asked: list[str], folder: Path) -> None:
     program, root = [sys.executable, "-m", "pq.cli", *asked], Path(pq.__file__).parents[1]

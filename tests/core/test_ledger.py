@@ -11,6 +11,7 @@ import os
 import pickle
 import random
 import sqlite3
+import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -294,6 +295,14 @@ def test_two_that_have_read_the_same_account_do_not_both_spend_what_remains(tmp_
     with pytest.raises(BudgetExceededError, match=r"0\.4 of 1 remain"):
         other.spend(0.6)
     assert other.spent == one.spent == Fraction(3, 5)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="names that are no text")
+@pytest.mark.parametrize("name", [b"\xff.ledger", b"100%25?mode=ro#.ledger", "\u00e9\U0001f600.ledger".encode()])
+def test_a_file_of_any_name_is_a_ledger(tmp_path: Path, name: bytes) -> None:
+    path = tmp_path / os.fsdecode(name)
+    pq.Ledger.open(path, total=1).spend(0.25, "a")
+    assert os.listdir(os.fsencode(tmp_path)) == [name] and pq.Ledger.open(path).spent == Fraction(1, 4)
 
 
 def test_other_files_are_refused_and_left_alone(tmp_path: Path) -> None:

@@ -504,6 +504,23 @@ def test_a_shallow_copy_learns_for_itself() -> None:
         assert copy.copy(session(ledger=(ledger := pq.Ledger(9)))).ledger is ledger
 
 
+def test_a_state_that_cannot_be_written_leaves_the_one_before_and_nothing_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, later = tmp_path / "state", session()
+    session().save(path)
+    later.step(FEATURES[0], DAYS[0])
+
+    def full(_: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match="No space left"):
+        later.save(path)
+    monkeypatch.undo()
+    assert [file.name for file in tmp_path.iterdir()] == ["state"] and Session.resume(path).count == 0
+
+
 def test_a_state_that_is_put_back_is_had_by_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The first of three finds that the arguments differ and puts the state back; the second takes it up before the
     first has tidied up."""

@@ -122,7 +122,7 @@ class FileStorage(Storage):
     @contextmanager
     def _connection(self, begin: str, *, create: bool = False) -> Iterator[sqlite3.Connection]:
         """A connection for one transaction; an immediate one is the only one that may write."""
-        where = f"file:{quote(str(self.path))}?mode={'rwc' if create else 'rw'}"
+        where = f"file:{quote(os.fsencode(self.path))}?mode={'rwc' if create else 'rw'}"
         with _LOCK, self._readable():
             connection = sqlite3.connect(where, uri=True, timeout=PATIENCE, isolation_level=None)
             try:

@@ -29,12 +29,16 @@ def store(state: Mapping[str, Any], path: Path) -> Identity:
     """Write a state in one step, readable by the owner only; returns what tells the file from any other."""
     part = Path(f"{path}.part")
     part.unlink(missing_ok=True)  # one that a crash or somebody else left may be open to others
-    with open(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-        pickle.dump(dict(state), file)
-        file.flush()
-        os.fsync(file.fileno())
-        own = _identity(os.fstat(file.fileno()))
-    os.replace(part, path)
+    try:
+        with open(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+            pickle.dump(dict(state), file)
+            file.flush()
+            os.fsync(file.fileno())
+            own = _identity(os.fstat(file.fileno()))
+        os.replace(part, path)
+    except BaseException:  # of a full disk: nothing of it stays there
+        part.unlink(missing_ok=True)
+        raise
     return own
 
 
