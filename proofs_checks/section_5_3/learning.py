@@ -327,8 +327,12 @@ def check_sequence_failure(subject: Callable[..., float] = bounds.thm_sequential
         "data_bound": 1.0,
     }
     known |= {"scale_min": 1.0, "scale_max": 1.0, "epsilon": 8.0, "delta": 1e-3, "beta": 0.1}
-    steps = next((10**k for k in range(1, 13) if (10**k - 1) * (2 - 0.01) > subject(10**k, **known)), None)
-    assert steps == 100, "no length has a regret above the bound, or not the row's"
+    lengths = []
+    for version in ("corrected", "paper"):
+        found = (10**k for k in range(1, 13) if (10**k - 1) * (2 - 0.01) > subject(10**k, version=version, **known))
+        lengths.append(next(found, None))
+    assert lengths == [100, 1000], "no length has a regret above the bound, or not the row's"
+    steps = 100
     step, noise = bounds.sequential_step_sizes(steps, **known).location, bounds.dpftrl_noise(steps, 4.0, 5e-4)
     turn = (steps + 1 / step) / (2 * noise)  # in standard deviations: gradients of at most 1, sensitivity 2
     with mpmath.workdps(30):
