@@ -130,6 +130,8 @@ def check_near_is_within(subject: Callable[[int], Fraction] = lambda k: F(k, 2))
             assert min(outside) == subject(k)
             own = Counter(x)
             assert (own - without).total() == k and not without - own
+            replaced = without + Counter(-99 - j for j in range(k))  # as many records as column i, none in a stretch
+            assert (own - replaced).total() == (replaced - own).total() == k, "k records replaced"
             others = (Counter(made(places, k, beside, other)) for other in range(places) if other != place)
             assert all((own - other).total() + (other - own).total() == 2 * k for other in others)
     return f"a median that is nearer than k / 2 lies among its k records: all n and k by the solver, {cases} values"

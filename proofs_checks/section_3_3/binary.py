@@ -131,6 +131,42 @@ def check_binary(subject: Callable[[int], arb] = corrected_binary) -> str:
     )
 
 
+def errors_of_path(levels: int, bits: int, margin: int = 1) -> list[int]:
+    """The errors of ``binary_chain`` along its path, for any depth: each prior is half on the cell `bits` ranks below
+    its target, half on one as far, but for the margin, on the other side of where the node aims."""
+    n = 2**levels * bits * 2 * fibonacci(levels + 2)
+    out, step, at, errors = {0: 0, 2**levels: n}, 2 ** (levels - 1), 2 ** (levels - 1), []
+    for level in range(levels):
+        low, high, right = out[at - step], out[at + step], n * at // 2**levels
+        out[at] = 2 * (low + (high - low) // 2) - (right - bits) - margin
+        assert low < right - bits and out[at] < high, "both halves lie inside the node"
+        errors.append(out[at] - right)
+        step //= 2
+        at += step if level % 2 == 0 else -step
+    return errors
+
+
+@check(
+    "thm:binary",
+    rejects=[golden, *(lambda k, by=by: corrected_binary(k) * arb(by) for by in ("0.99", "1.01"))],
+)
+def check_binary_every_depth(subject: Callable[[int], arb] = corrected_binary) -> str:
+    """The path of bad luck at any depth to 60: its last error is F_{k+2} - 1 times log(m/(beta Psi))/log 2 up to a
+    thousandth, with probability above beta = 1/2, since each of its nodes takes the far half with chance 1/(1 + 2^-10)
+    at least; so that no smaller constant will do."""
+    bits, margin = 10**6, 10
+    for levels in range(1, 61):
+        errors = errors_of_path(levels, bits, margin)
+        # 1/Psi is below 2^(bits + 1) on the path and 1 beside it
+        spread = log_ball(levels * F(2) ** (bits + 1) + 2**levels - 1 - levels) + arb(2).log()
+        ratio = arb(errors[-1]) / (subject(levels) * spread / arb(2).log())
+        assert arb("0.999") < ratio < arb("1.001"), (levels, ratio)
+        if levels <= 6:
+            assert tuple(errors_of_path(levels, 40, margin)) == binary_chain(levels, 40, margin).errors, levels
+    assert (1 / (1 + F(1, 2**margin))) ** 60 > HALF
+    return "thm:binary: errors of F_(k+2) - 1 times its logarithm, up to a thousandth, at every depth to 60"
+
+
 @check("thm:binary", rejects=[lambda k: (golden(k), 0), lambda k: (corrected_binary(k), 0)])
 def check_binary_exact(subject: Callable[[int], tuple[arb, int]] | None = None) -> str:
     """The corrected theorem against exact laws for m = 3 and 7 on small data, rounding and all."""
@@ -240,7 +276,10 @@ def check_binary_display(subject: Callable[[int], arb] = lambda k: golden(k + 2)
         short = golden(k + 1) / arb(5).sqrt()
         assert short < golden(k) and (short < fibonacci(k + 2) - 1) == (k > 1), k
         assert (golden(k) < fibonacci(k + 2) - 1) == (k > 3), "the theorem is too small from k = 4 on"
+        assert ((2**k - 2).bit_length() == k) == (k > 1), "ceil(log2 m) is the depth, but at m = 1, where it is 0"
     assert subject(80) < arb("1.001") * (fibonacci(82) - 1), "close in the end"
+    digits = golden(3) / arb(5).sqrt(), golden(1) / arb(5).sqrt()
+    assert [round(float(value), 2) for value in digits] == [1.89, 0.72] and fibonacci(4) - 1 == 2, "as the row says"
     claims = {}
     for k in range(2, 6):
         chain = binary_chain(k, 4000, margin=4)

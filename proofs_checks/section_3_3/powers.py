@@ -29,7 +29,15 @@ def constant(p: arb) -> arb:
 @check("text:c-p-formula", code=c_p, rejects=[lambda p: c_p(p) / 2, lambda p: 1.001 * c_p(p)])
 def check_c_p_formula(subject: Callable[[float], float] = c_p) -> str:
     """Lerch and polylogarithm forms agree, the code agrees with both, and c_2 = 2 pi**2."""
-    for p in (Fraction(11, 10), Fraction(3, 2), Fraction(8, 5), Fraction(2), Fraction(3)):
+    for p in (
+        Fraction(1001, 1000),
+        Fraction(11, 10),
+        Fraction(3, 2),
+        Fraction(8, 5),
+        Fraction(2),
+        Fraction(3),
+        Fraction(20),
+    ):
         power = arb(fmpq(p.numerator, p.denominator))
         lerch = sum((arb(j + 2) ** power / arb(2) ** j for j in range(400)), arb(0))
         direct = (1 + lerch / 2) * acb(power).zeta().real

@@ -124,7 +124,7 @@ def _loss_of_learner(answer: Callable[..., np.ndarray], gradients: np.ndarray, e
 def check_stability(subject: tuple[float, float] = (1.0, 1.0)) -> str:
     """Two steps of the proof, for the entropic and the quadratic regulariser times alpha and any comparator: the regret
     is at most (phi(theta*) - phi(theta_1))/eta + (eta/alpha) sum |g|^2, and the iterates move by (eta/alpha) |b|. Of
-    the sum half is enough, and no less: one quadratic step.
+    the sum half is enough, and no less: one step of either.
 
     subject: factors of the sum of squares and of the move.
     """
@@ -152,6 +152,9 @@ def check_stability(subject: tuple[float, float] = (1.0, 1.0)) -> str:
                 assert beyond <= subject[0] * squares * (1 + 1e-9) + 1e-9, (dual, trial)
                 most = max(most, beyond / squares if squares > 1e-6 else 0.0)
     assert closest >= subject[1] * (1 - 1e-3), "the iterates move less than claimed"
+    step = 1e-3 * np.array([1.0, -1.0])  # one small step of the entropic learner, and its worst comparator
+    needed = _loss_of_learner(_entropic, step[None], 1.0) - float(step @ _entropic(step)) - _entropy(_entropic(step))
+    assert 0.4999 < needed / 1e-6 <= 0.5, "half is the least for either"
     assert 0.5 - 1e-6 <= most <= 0.5 + 1e-6, f"as the row says: {most}"
     return "mirror-descent regret and |theta~ - theta| <= eta |b|_* in 400 random cases; half of eta sum |g|^2 is least"
 
@@ -350,8 +353,25 @@ def _least_power(euclidean: bool, lipschitz: bool, robust: bool) -> Fraction:
     return most
 
 
+def _power_in_package(lipschitz: bool, robust: bool) -> float:
+    """Power of T in the printed regret from T = 10^100 to 10^200, where logarithms are less than 0.01 of it: the least
+    over all d and gamma that are powers of T with multiples of 1/32 in the exponent."""
+    found = []
+    for steps in (10**100, 10**200):
+        options = []
+        for in_d, in_gamma in itertools.product(range(9) if lipschitz else (0,), (0,) if robust else range(17)):
+            d, gamma = 2 * round(float(steps) ** (in_d / 32)), float(steps) ** (-in_gamma / 32) / 2
+            known: dict[str, Any] = {"lipschitz": float(lipschitz), "mixture": 0.5 * robust, "version": "paper"}
+            known |= {"quantiles": 1, "epsilon": 1.0, "noise": 1.0, "beta": 0.1}
+            bound = bounds.thm_quantile_regret(steps, d, gamma, **known).regret
+            options.append(math.log10(bound))
+        found.append(min(options))
+    return (found[1] - found[0]) / 100
+
+
 @check(
     "text:improved-rates",
+    code=bounds.thm_quantile_regret,
     rejects=[
         lambda euclidean, lipschitz, robust: _power(False, lipschitz, robust),
         lambda euclidean, lipschitz, robust: _power(euclidean, lipschitz, True),
@@ -365,6 +385,8 @@ def check_rates_in_steps(subject: Callable[[bool, bool, bool], Fraction] = _powe
         for euclidean in (False, True):
             assert subject(euclidean, lipschitz, robust) == _least_power(euclidean, lipschitz, robust)
         assert (subject(True, lipschitz, robust) > subject(False, lipschitz, robust)) == lipschitz, "gain"
+        package = _power_in_package(lipschitz, robust)
+        assert abs(package - float(subject(False, lipschitz, robust))) < 0.01, (lipschitz, robust, package)
     for euclidean, powers in ((False, (F(3, 4), F(7, 8), F(3, 4))), (True, (F(7, 9), F(8, 9), F(3, 4)))):
         assert tuple(subject(euclidean, v, r) for v, r in ((True, True), (True, False), (False, False))) == powers
     return "entropic against Euclidean, power of T: 3/4 for 7/9 and 7/8 for 8/9 (Lipschitz), equal for discrete classes"

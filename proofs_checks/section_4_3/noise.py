@@ -185,6 +185,8 @@ def check_node_count(subject: Callable[..., int] = bounds.tree_nodes) -> str:
             for total in (False, True):
                 lengths = [k for k in range(80) if 2**k <= (steps if total else steps - 1)]
                 assert subject(steps, release_total=total) == len(lengths), (steps, total)
+                least = (steps - 1).bit_length()  # the least k with 2^k >= T, without a logarithm's rounding
+                assert total or (len(lengths) == least and 2**least >= steps > 2**least // 2), "as the row says"
             held = subject(steps, release_total=True)
             assert 2 ** (held - 1) < steps + 1 <= 2**held, "ceil(log2(T + 1)) is the bit length"
     assert bounds.dpftrl_noise(1, 1.0, 1e-6, version="paper") == 0.0 < bounds.dpftrl_noise(1, 1.0, 1e-6), "the row's"

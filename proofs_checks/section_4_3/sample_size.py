@@ -12,11 +12,13 @@ from typing import Any
 
 import numpy as np
 import sympy
+import z3
 
 from pq import bounds
 from proofs_checks.engine.registry import check
 from proofs_checks.tools.cases import with_ends
 from proofs_checks.tools.exact import Points, log_ball, psi
+from proofs_checks.tools.solver import follows
 
 F = Fraction
 HALF = Fraction(1, 2)
@@ -94,7 +96,11 @@ def separation_of(data: Sequence[F], rank: int) -> F:
 )
 def check_loss_range_least(subject: Callable[[Sequence[F], int], F] = separation_of) -> str:
     """Psi >= lambda psi/(b - a) on lambda-robust priors, if psi counts the distances from the ends, or with the records
-    alone from floor(q n) = 1 on; nothing more at either."""
+    alone from floor(q n) = 1 on; nothing more at either. For all data, lambda and b - a by the solver: the prior has on
+    the optimal cell its share of lambda, and no separation that counts is longer than that cell."""
+    width, cell, separation, lam, mass, other = z3.Reals("width cell separation lambda mass other")
+    known = (width > 0, lam >= 0, separation >= 0, cell >= separation, mass * width >= lam * cell, other >= 0)
+    follows(*known, goal=(mass + other) * width >= lam * separation)
     z, least = F(1, 10**6), dict[tuple[F, bool], float]()
     columns = ([F(1, 1000), HALF], [F(1, 4), HALF, F(9, 10)], [F(1, 3), F(999, 1000)], [F(1, 5), F(2, 5), F(4, 5)])
     for data, q, weight in itertools.product(columns, (F(0), F(1, 4), HALF, F(3, 4), F(1)), (F(1, 10), HALF, F(1))):

@@ -46,20 +46,20 @@ def check_expectation_small(subject: Callable[[float, float], float] = lambda lo
     rejects=[lambda log_psi, epsilon, m, n: -log_psi / epsilon, lambda log_psi, epsilon, m, n: 0.0],
 )
 def check_expectation_route(subject: Callable[[float, float, int, int], float] | None = None) -> str:
-    """The printed choice of beta: the explicit bound is C (log(m n / C) + U + 1), within O(C (log(epsilon m n) + U +
-    1)) for C <= n.
+    """The printed choice of beta: the explicit bound is C (log(m n / C) + U + 1), and at most C (log(epsilon m n) + U)
+    for C <= n, as epsilon C is above e.
     """
     rule = subject or (lambda log_psi, epsilon, m, n: expectation_bound(log_psi, epsilon, m, n, version="paper"))
     for m, epsilon, log_psi in itertools.product((1, 3, 100), (0.1, 1.0, 10.0), (0.0, -5.0)):
         factor = thm_kary(-1.0, epsilon, m, float(m), version="paper")  # spread is exactly one
-        n = math.ceil(factor) * 10
-        beta = factor / n
-        direct = thm_kary(log_psi, epsilon, m, beta, version="paper") + beta * n
-        assert math.isclose(rule(log_psi, epsilon, m, n), direct, rel_tol=1e-9)
-        assert direct <= factor * (math.log(epsilon * m * n) - log_psi + 1)
+        for n in (math.ceil(factor), math.ceil(factor) * 10):
+            beta = factor / n
+            direct = thm_kary(log_psi, epsilon, m, beta, version="paper") + beta * n
+            assert beta <= 1 and math.isclose(rule(log_psi, epsilon, m, n), direct, rel_tol=1e-9)
+            assert direct <= factor * (math.log(epsilon * m * n) - log_psi), "as printed"
     return (
-        "eq:expectation-bound: with beta = C / n it reads C (log(m n / C) + U + 1); it needs C <= n (beta <= "
-        "1) and Gap <= n"
+        "eq:expectation-bound: with beta = C / n it reads C (log(m n / C) + U + 1), at most C (log(epsilon m n) + U); "
+        "it needs C <= n (beta <= 1) and Gap <= n"
     )
 
 
@@ -98,6 +98,7 @@ def check_expectation_bound(subject: Callable[..., float] = expectation_bound) -
             mean = sum(p * max(algorithm.gaps(data, o)) for o, p in algorithm.law(data).items())
             log_psi = -float(log_ball(algorithm.inverse_psi_sum(data) / m))
             assert float(mean) <= subject(log_psi, epsilon, m, n) * (1 + 1e-12), (m, n, z, heavy)
+            assert m > 1 or subject(log_psi + 1000, epsilon, m, n) < 0 < mean, "masses of e^1000, the same law"
     return "eq:expectation-bound with C (log m + U + 1), no log n: exact means stay below, and below n"
 
 

@@ -416,6 +416,7 @@ def check_failure_probability(subject: Callable[[float], float] = math.log10) ->
         location = settled * (1 - to_reach / runs)  # least average of the iterates
         excess = share * ((location + 0.9) / scale - 0.1 / scale - math.log(2)) - (1 - share) * 2 / scale
         log_chance = public * math.log10(1 - left)  # of all public records on the right: then the bound fails
+        assert runs == 30 or (round(log_chance), math.floor(excess)) == (-9_000_000, 160), "as the row says"
         limits = []
         for beta, version in itertools.product((0.1, 0.5), versions):
             limit = bounds.thm_pubpri(public, records, total_variation=0.0, beta=beta, version=version, **common)
@@ -423,7 +424,7 @@ def check_failure_probability(subject: Callable[[float], float] = math.log10) ->
             assert log_chance <= subject(beta), f"it fails with probability 10^{log_chance:.0f}, whatever beta' is"
             limits.append(f"{limit:.1f}")
         first = limits[: len(versions)]
-        assert runs == 30 or [round(excess), *first] == [161, "2.4", "0.7"], "as the row says"
+        assert runs == 30 or first == ["2.4", "0.7"], "as the row says"
         lines.append(f"excess {excess:.0f} above {' and '.join(first)} with probability 10^{log_chance:.0f}")
     return f"{'; '.join(lines)}: not 0"
 

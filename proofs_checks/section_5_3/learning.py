@@ -18,6 +18,7 @@ from pq import bounds
 from pq.learners import OGD
 from pq.losses import laplace_interval
 from proofs_checks.engine.registry import check
+from proofs_checks.tools.broken import printed
 from proofs_checks.tools.gaussian import corrected_multiplier, exact_delta, printed_multiplier
 from proofs_checks.tools.runs import CENTRES, run_arguments
 from proofs_checks.tools.solver import follows
@@ -150,6 +151,45 @@ def check_two_steps(subject: Callable[..., Any] = lambda a, b, c, d: a * c + b *
     assert subject(1.0, 100.0, 100.0, 1.0) == 200.0
     assert math.sqrt((1 + 100**2) * (100**2 + 1)) > 50 * 200.0
     return "separate step sizes never lose to a common one (z3, Cauchy and Schwarz) and can gain any factor"
+
+
+def _one_step(steps: int, **known: Any) -> float:
+    """Both runs of thm:sequential with the best step size that they can share."""
+    shared, total = [0.0, 0.0], bounds.thm_sequential(steps, **known)
+    narrow = {**known, "scale_max": known["scale_min"]}  # without a choice of scales their part is 0
+    parts = (bounds.thm_sequential(steps, **narrow), total - bounds.thm_sequential(steps, **narrow))
+    sizes = bounds.sequential_step_sizes(steps, **known)
+    for part, size in zip(parts, (sizes.location, sizes.inverse_scale), strict=True):  # 2 sqrt(A D), at sqrt(A/D)
+        shared[0] += part * size / 2
+        shared[1] += part / size / 2
+    return 2 * math.sqrt(shared[0] * shared[1])
+
+
+@check(
+    "text:two-step-sizes",
+    code=(bounds.thm_sequential, bounds.sequential_step_sizes),
+    rejects=[
+        _one_step,
+        printed(bounds.thm_sequential),
+        lambda steps, **known: bounds.thm_sequential(steps, **known) + known["features"] * known["scale_max"],
+    ],
+)
+def check_map_and_scale_apart(subject: Callable[..., float] = bounds.thm_sequential) -> str:
+    """In thm:sequential what a larger sigma_max costs does not depend on the number of features, nor what these cost on
+    sigma_max: the bound is a sum of both, and with one step size for both runs it is larger and no such sum."""
+    known: dict[str, Any] = {"quantiles": 3, "feature_bound": 1.0, "weight_bound": 1.0, "data_bound": 1.0}
+    known |= {"scale_min": 0.1, "epsilon": 1.0, "delta": 1e-6, "beta": 0.1}
+    for steps in (100, 10**6):
+        cost = [
+            subject(steps, features=d, scale_max=most, **known) - subject(steps, features=d, scale_max=1.0, **known)
+            for d, most in itertools.product((1, 4, 50), (2.0, 10.0))
+        ]
+        assert all(math.isclose(cost[place], cost[place % 2], rel_tol=1e-9) for place in range(6)), (steps, cost)
+        for d, most in itertools.product((1, 4, 50), (2.0, 10.0)):
+            assert _one_step(steps, features=d, scale_max=most, **known) > subject(
+                steps, features=d, scale_max=most, **known
+            )
+    return "thm:sequential: features and sigma_max cost apart from each other, which one common step size does not give"
 
 
 def least_loss(features: np.ndarray, centre: np.ndarray) -> float:
@@ -287,8 +327,12 @@ def check_sequence_failure(subject: Callable[..., float] = bounds.thm_sequential
         "data_bound": 1.0,
     }
     known |= {"scale_min": 1.0, "scale_max": 1.0, "epsilon": 8.0, "delta": 1e-3, "beta": 0.1}
-    steps = next((10**k for k in range(1, 13) if (10**k - 1) * (2 - 0.01) > subject(10**k, **known)), None)
-    assert steps == 100, "no length has a regret above the bound, or not the row's"
+    lengths = []
+    for version in ("corrected", "paper"):
+        found = (10**k for k in range(1, 13) if (10**k - 1) * (2 - 0.01) > subject(10**k, version=version, **known))
+        lengths.append(next(found, None))
+    assert lengths == [100, 1000], "no length has a regret above the bound, or not the row's"
+    steps = 100
     step, noise = bounds.sequential_step_sizes(steps, **known).location, bounds.dpftrl_noise(steps, 4.0, 5e-4)
     turn = (steps + 1 / step) / (2 * noise)  # in standard deviations: gradients of at most 1, sensitivity 2
     with mpmath.workdps(30):

@@ -41,7 +41,8 @@ def _box_of_reach(reach: Callable[[Any, Any, Any], Any]) -> Box:
 )
 def check_box_holds(subject: Box = product_box) -> str:
     """(w, sigma) to (w/sigma, 1/sigma) goes into the box of (v, phi), the least that there is, and gives the same
-    priors, so a maximum over (w, sigma) is at most that over the box; which holds locations out of reach of w."""
+    priors, so a maximum over (w, sigma) is at most that over the box; which holds locations out of reach of w, unless
+    there is one scale only."""
     w, f, sigma, bound, least, most = z3.Reals("w f sigma B least most")
     known = (-bound <= w, w <= bound, least > 0, least <= sigma, sigma <= most)
     v, phi = z3.Reals("v phi")
@@ -57,6 +58,9 @@ def check_box_holds(subject: Box = product_box) -> str:
     for reached, narrow, wide in ((F(1), HALF, F(1)), (F(3), F(1, 10), F(4))):
         reach, low, _ = subject(reached, narrow, wide)
         assert reach / low > reached, "no location of a map"
+    at = F(3), F(2), F(2)
+    reach, low, high = subject(*at)
+    assert (low, high) == (HALF, HALF) and reach / low == at[0], "with one scale it holds the images and no more"
     return "the image of (w, sigma) lies in the box of (v, phi) (z3), with the same locations; the box holds more"
 
 

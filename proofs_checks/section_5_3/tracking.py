@@ -334,11 +334,16 @@ def check_widening(subject: Callable[..., Ahead] = Tracker.ahead) -> str:
 
 
 class _Watched(Ahead):
-    """Keeps what its counts were made linear as."""
+    """Keeps what its counts were made linear as, in each round, and the beliefs that it began from."""
+
+    def _searched(self, edges: Any, counts: Any) -> Any:
+        found = super()._searched(edges, counts)
+        self.__dict__.update(began=found[0], rounds=[])
+        return found
 
     def _linear(self, edges: Any, counts: Any, at: Beliefs, spot: Any) -> Any:
         found = super()._linear(edges, counts, at, spot)
-        self.__dict__["seen"] = (*found, at.mean.copy())
+        self.__dict__["rounds"].append((*found, at.mean.copy()))
         return found
 
 
@@ -374,9 +379,27 @@ def by_precisions(before: Beliefs, slopes: Any, targets: Any, variances: Any, ar
     return np.linalg.solve(precision, right), np.linalg.inv(precision)
 
 
-@check("ours:tracked-update", code=Ahead, rejects=[_Bolder, _Timid, _Apart])
+class _Stubborn(_Watched):
+    """Beliefs are not made vague when the series breaks."""
+
+    def _searched(self, edges: Any, counts: Any) -> Any:
+        _, spot, size = super()._searched(edges, counts)
+        self.__dict__["began"] = self.beliefs
+        return self.beliefs, spot, size
+
+
+class _Hasty(_Watched):
+    """Learns of the first round alone."""
+
+    def _updated(self, edges: Any, counts: Any) -> Beliefs:
+        super()._updated(edges, counts)
+        return Beliefs(*by_precisions(self.beliefs, *self.__dict__["rounds"][0]))
+
+
+@check("ours:tracked-update", code=Ahead, rejects=[_Bolder, _Timid, _Apart, _Stubborn, _Hasty])
 def check_update(subject: type[_Watched] = _Watched) -> str:
-    """After a day: Bayes' rule for counts as they were made linear, and no direction is known less than before."""
+    """After a day: Bayes' rule for counts as they were made linear, and no direction is known less than before. Where
+    the series breaks, records fifty widths away, it is Bayes' rule for beliefs in place and width made vague."""
     cases = 0
     for dimension, seed in itertools.product((0, 2), range(3)):
         tracker, rng = Tracker(0.0, 1.0, dimension, 300.0), np.random.default_rng(seed)
@@ -384,9 +407,17 @@ def check_update(subject: type[_Watched] = _Watched) -> str:
         before = tracker.ahead(some_beliefs(tracker, seed), known, 0.5).beliefs
         today = subject(tracker, before, known, 0.5)
         edges = np.sort(rng.normal(0, 1.5, size=7))
+        constants = list(tracker.constants)
         means = 300 * np.diff(stats.t(2).cdf(edges), prepend=0, append=1)
         counts = np.rint(rng.poisson(means) + rng.laplace(0, 2.0, size=8)).astype(np.int64)
-        found, seen = today.after(edges, counts), today.__dict__["seen"]
+        broken = subject(tracker, before, known, 0.5)
+        far, began = broken.after(edges + 50.0, counts), broken.__dict__["began"]
+        added = began.covariance - before.covariance
+        assert np.count_nonzero(added) == 2 and np.all(added[constants, constants] > 3.99), "place and width are vague"
+        mean, covariance = by_precisions(began, *broken.__dict__["rounds"][-1])
+        assert np.all(np.abs(far.mean - mean) < 1e-4 * np.sqrt(np.diag(began.covariance)))
+        found, (_, seen) = today.after(edges, counts), today.__dict__["rounds"]
+        assert today.__dict__["began"] is before
         mean, covariance = by_precisions(before, *seen)
         scale = np.sqrt(np.outer(np.diag(covariance), np.diag(covariance)))
         assert np.all(np.abs(found.mean - mean) < 1e-4 * np.sqrt(np.diag(before.covariance)))
