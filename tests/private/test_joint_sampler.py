@@ -18,6 +18,7 @@ import scipy.stats
 import pq
 from pq.core.priors import Cauchy, HalfCauchy, Laplace, Mixture, Normal, PiecewiseConstant, Prior, Uniform, from_scipy
 from pq.core.scores import log_sum
+from pq.private.columns.door import LARGEST
 from pq.private.mechanisms.joint import chain_machine
 from pq.private.mechanisms.joint import density as joint_density
 from pq.private.mechanisms.joint import law as joint
@@ -334,12 +335,15 @@ def test_the_machine_gives_the_answers_of_the_formulas(kind: tuple[str, str]) ->
 
 
 def test_the_machine_does_the_work(monkeypatch: pytest.MonkeyPatch) -> None:
-    """On ordinary columns the formulas are not asked."""
+    """On ordinary columns the formulas are not asked, nor where infinite records are far from every target."""
     monkeypatch.setattr(joint_machine.joint, "draw_joint", None)
     rng = np.random.default_rng(1)
+    infinite = np.sort(np.append(rng.normal(size=1000), np.repeat([-LARGEST, LARGEST], 30)))
     for k, epsilon, total in ((1, 1, "best"), (9, 1, "drawn"), (3, 0.1, "best"), (29, 1, "drawn")):
         plan = JointPlan.of(quantiles_of(k), epsilon=epsilon, priors=Uniform(-10, 10), total=total)
         assert draw_joint_fast(plan, np.sort(rng.normal(size=1000)), None, rng.random)[0].shape == (k,)
+        if k == 1:  # others look so far that they meet some
+            assert np.all(np.abs(draw_joint_fast(plan, infinite, None, rng.random)[0]) < 10.0)
 
 
 def test_many_outputs_of_a_dense_column_are_work_for_the_machine(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,6 +17,7 @@ import numpy as np
 
 from pq.core.machine.keep import compiled
 from pq.private.fast.laws import add_cell_masses
+from pq.private.fast.weights import edge_in_range
 
 RATE, UNIT, FREE, MARGIN, BEYOND, RATIO, KIND = range(7)  # of `settings`; FREE is k log of the distinct priors
 
@@ -76,8 +77,15 @@ def _cut(column: Any, first: int, last: int, start: int, edges: Any, rank: Any, 
 
 
 @compiled
+def _are_in_range(edges: Any) -> bool:
+    """Whether the formulas are good for increasing edges; what lies beyond those that are looked at does not matter."""
+    first, last = edges[1 if edges[0] == -math.inf else 0], edges[-2 if edges[-1] == math.inf else -1]
+    return edge_in_range(first) and edge_in_range(last)
+
+
+@compiled
 def gather_cells(plan: Any, column: Any, spans: Any) -> Any:
-    """The cells that windows may use; see `chain.gather`."""
+    """The cells that windows may use; see `chain.gather`. Masses are not-a-number where the formulas do not do."""
     x, ranks, cuts, parts = column
     tilts, rate = plan[2], plan[3][RATE]
     stretches = _stretches(x, ranks, spans)
@@ -89,6 +97,8 @@ def gather_cells(plan: Any, column: Any, spans: Any) -> Any:
         start = end
         end = _cut(column, stretches[s, 0], stretches[s, 1], start, edges, rank, bins)
         add_cell_masses(parts, edges[start : end + 1], mass[start:end])
+        if end > start and not _are_in_range(edges[start : end + 1]):
+            mass[start:end] = math.nan
         lower[start:end], upper[start:end] = edges[start:end], edges[start + 1 : end + 1]
     decay = np.ones(end)
     for c in range(1, end):

@@ -15,8 +15,8 @@ from numba import float64, int64
 from pq.core.machine.keep import compiled, given, kept
 from pq.core.scores import rest_of_product
 from pq.private.columns.door import Array
-from pq.private.fast.encode import is_moderate
 from pq.private.fast.laws import log_mass, mass
+from pq.private.fast.weights import edge_in_range
 from pq.private.mechanisms.joint import law as joint
 from pq.private.mechanisms.joint import shells
 from pq.private.mechanisms.joint.cells_machine import (
@@ -154,7 +154,10 @@ def _log_totals(settings: Any, n: float, reach: float) -> float:
 
 @compiled
 def _log_mass(parts: Any, low: float, high: float) -> float:
-    """Log mass of (low, high]; of many parts the logarithm of a sum takes less than a sum of logarithms."""
+    """Log mass of (low, high], NaN where the formulas do not do; of many parts the logarithm of a sum takes less than a
+    sum of logarithms."""
+    if not (edge_in_range(low) and edge_in_range(high)):
+        return math.nan
     whole = mass(parts, low, high)
     return math.log(whole) if whole > LEAST_WHOLE else log_mass(parts, low, high)
 
@@ -294,7 +297,7 @@ def draw_joint_fast(
     """As `joint.draw_joint`, by machine code where that can be."""
     blocks: list[Array] = []
     width, k = HEAD + 3 * plan.size, plan.size
-    if plan.tables is not None and is_moderate(values):
+    if plan.tables is not None:
         out, tries = np.empty(k + 3), TRIES[plan.total]
         arguments = arguments_of(plan, Records.of(plan, values, before))
         used = 0

@@ -245,7 +245,7 @@ def draw_mixture_fast(
     from pq.private.mechanisms.joint import machine  # brings the compiler
 
     blocks: list[Array] = []
-    if all(plan.tables is not None for plan in mixture.plans) and machine.is_moderate(values):
+    if all(plan.tables is not None for plan in mixture.plans):
         with np.errstate(all="ignore"):
             outcome = _walked(mixture, Records.of(mixture.first, values, before), uniforms, blocks)
         if outcome is not None:
