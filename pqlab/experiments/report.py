@@ -138,7 +138,7 @@ def facts(pairs: Mapping[str, Any]) -> str:
 
 VARIANTS = {
     "paper": "the paper's calibration",
-    "sharp": "the sharp calibration, which is as private with less noise",
+    "sharp": "the sharp calibration, for records added or removed as private with less noise",
     "sharp, grid 1": "the sharp calibration, and outputs in whole years",
     "grid": "the sharp calibration, and outputs on the grid of the data",
     "level": "the sharp calibration on one level, without a tree: each quantile is looked for among all records",

@@ -184,7 +184,7 @@ def width_limit(m: int, reach: float, scale: float, width: float) -> float:
 def loss_of(data: Any, ranks: Sequence[int], priors: Sequence[Laplace]) -> float:
     """U of the package for quantiles of these ranks: the log-sum-exp of their losses."""
     pairs = zip(ranks, priors, strict=True)
-    losses = [-log_psi(data, (rank + 0.5) / len(data), prior) for rank, prior in pairs]
+    losses = [-log_psi(data, min((rank + 0.5) / len(data), 1.0), prior) for rank, prior in pairs]
     return float(np.logaddexp.reduce(losses))
 
 
@@ -216,17 +216,18 @@ def check_end_ranks(subject: Callable[[int, float, float, float], float] = width
         high = low * 10 ** rng.uniform(0, 1.5)
         data = np.sort(rng.uniform(-b, b, n)) if rng.random() < 0.5 else np.linspace(-b, b, n)
         priors = [Laplace(b * rng.choice([-1, 1, rng.uniform(-1, 1)]), rng.uniform(low, high)) for _ in range(m)]
-        found = loss_of(data, [0, *rng.integers(0, n, m - 1)], priors)
+        found = loss_of(data, [rng.choice([0, n]), *rng.integers(0, n + 1, m - 1)], priors)
         assert found <= subject(m, 2 * b / low, high, np.diff(data).min()) + 1e-9, (m, n, b, low, high)
     for m, b, low, times in itertools.product((1, 4), (1.0, 3.0), (0.1, 0.9), (1.0, 2.0)):
         reach, most = 2 * b / low, low * times  # most <= psi = 2 b
         tail = loss_of([-b, b], [0] * m, [Laplace(b, low)] * m)
-        assert abs(subject(m, reach, most, 2 * b) - tail) <= 1e-9, (m, b, low)
+        other = loss_of([-b, b], [2] * m, [Laplace(-b, low)] * m)
+        assert abs(subject(m, reach, most, 2 * b) - tail) <= 1e-9 and abs(other - tail) <= 1e-9, (m, b, low)
         narrow = loss_of([b - 1e-6 * low, b], [1] * m, [Laplace(-b, low)] * m)
         assert abs(subject(m, reach, low, 1e-6 * low) - narrow) <= 1e-5, (m, b, low)
     two = loss_of([-1.0, 1.0], [0], [Laplace(1.0, 0.1)]), loss_limit(1, 20.0, 0.1, 2.0)
     assert [round(value, 2) for value in two] == [20.69, 17.70], "as the row says"
-    return "U with tails: at most 2B/sigma_min + log m + max(log 2, log(2 sigma_max/psi)), attained at rank 0, any m"
+    return "U with tails: at most 2B/sigma_min + log m + max(log 2, log(2 sigma_max/psi)), attained at ranks 0, n"
 
 
 @check("text:q-dependent-range", code=Uniform, rejects=[lambda right, high: True, lambda right, high: right > high])

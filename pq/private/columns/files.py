@@ -33,7 +33,8 @@ OPENERS: dict[str, Callable[[bytes], bytes]] = {
     "bz2": bz2.decompress,
     "xz": lzma.decompress,
 }
-SHIFTING = {"punycode", "idna", "unicode-escape", "utf-7", "hz", "iso2022_kr"}  # one record changes what others mean
+# Bytes of one record change what others mean, or are line breaks beside the one of files.
+SHIFTING = {"punycode", "idna", "unicode-escape", "raw-unicode-escape", "utf-7", "hz", "iso2022_kr"}
 SHIFTING |= {f"iso2022_jp{variant}" for variant in ("", "_1", "_2", "_3", "_2004", "_ext")}
 SUFFIXES = {".gz": "gzip", ".bz2": "bz2", ".xz": "xz"}
 PARQUET_READERS = ("polars", "duckdb", "pyarrow")
@@ -108,7 +109,7 @@ class TextFormat:
         more would change what all that follow mean."""
         errors = "replace" if self._ends_lines() else "strict"
         try:
-            with quiet():  # some codecs warn of what they find, such as raw_unicode_escape
+            with quiet():  # some codecs warn of what they find
                 return content.decode(self.encoding, errors).removeprefix("\ufeff")
         except ValueError:
             raise ValueError(INVALID) from None
