@@ -62,8 +62,9 @@ class LazyGroup(NearGroup):
             if error.errno != errno.ENOSPC:
                 raise
             _close_output()
-            click.echo(f"Error: the answer cannot be printed: {error.strerror}", err=True)
-            raise SystemExit(1) from None
+            unprinted = not_printed(error)
+            unprinted.show()
+            raise SystemExit(unprinted.exit_code) from None
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return sorted(name for name, entry in commands().items() if _source(entry) is not None)
@@ -200,6 +201,11 @@ def paid_for() -> Iterator[None]:
         raise UnshownError(f"the release was made and paid for, but not all of it was shown: {what}") from None
 
 
+def not_printed(error: OSError) -> click.ClickException:
+    """An error for an answer that shows no release."""
+    return click.ClickException(f"the answer cannot be printed: {error.strerror}")
+
+
 def say(text: str, *, released: bool = False) -> None:
     """Print an answer. Raises `click.ClickException` where that fails; `UnshownError` where it shows a release."""
     try:
@@ -213,7 +219,7 @@ def say(text: str, *, released: bool = False) -> None:
             raise UnshownError(f"the release was made, but its values cannot be printed: {error.strerror}") from None
         if error.errno == errno.EPIPE:  # whoever reads has read enough
             raise SystemExit(1) from None
-        raise click.ClickException(f"the answer cannot be printed: {error.strerror}") from None
+        raise not_printed(error) from None
 
 
 def _close_output() -> None:

@@ -14,7 +14,7 @@ import z3
 
 from proofs_checks.engine.registry import check
 from proofs_checks.section_4_3.learning_terms import overlap
-from proofs_checks.tools.cases import with_ends
+from proofs_checks.tools.cases import with_ends, without_ends
 from proofs_checks.tools.solver import follows
 
 F = Fraction
@@ -95,10 +95,6 @@ def check_discretisation(subject: Callable[[Sequence[F], Sequence[F]], float] = 
     )
 
 
-def _neighbour_separation(data: Any) -> Fraction:
-    return min(b - a for a, b in pairwise(data))
-
-
 def _inner(data: Sequence[F], width: F, rank: int, z: F, weights: Sequence[F]) -> F:
     """<s, W> for records in (0, width): s_j is d/width times the integral of z^gap over the j-th cell."""
     pieces, d = list(pairwise([F(0), *data, width])), len(weights)
@@ -114,7 +110,7 @@ def _inner(data: Sequence[F], width: F, rank: int, z: F, weights: Sequence[F]) -
 
 @check(
     "thm:quantile-regret/rank-zero",
-    rejects=[_neighbour_separation, *(lambda data, by=by: F(by, 100) * with_ends(data) for by in (99, 101))],
+    rejects=[without_ends, *(lambda data, by=by: F(by, 100) * with_ends(data) for by in (99, 101))],
 )
 def check_edge_interval(subject: Callable[[Sequence[F]], F] = with_ends) -> str:
     """<s, W> >= gamma psi/(b-a) fails at rank 0, where the optimal interval (a, x_1] may be shorter than psi. With the
@@ -125,7 +121,7 @@ def check_edge_interval(subject: Callable[[Sequence[F]], F] = with_ends) -> str:
         optimal = ends[rank + 1] - ends[rank]
         assert optimal >= subject(data), f"rank {rank}: optimal interval {optimal} < {subject(data)}"
         assert rank or optimal == subject(data), "just that long at rank 0"
-    assert _neighbour_separation([F(1, 1000), F(1, 2)]) == F(499, 1000), "as the row says"
+    assert without_ends([F(1, 1000), F(1, 2)]) == F(499, 1000), "as the row says"
     rng = np.random.default_rng(43)
     for _ in range(300):
         n, gamma = int(rng.integers(2, 7)), F(int(rng.integers(1, 11)), 20)
@@ -135,7 +131,7 @@ def check_edge_interval(subject: Callable[[Sequence[F]], F] = with_ends) -> str:
         parts = [int(v) + (j == 0) for j, v in enumerate(rng.integers(0, 3, d))]
         weights = [gamma / d + (1 - gamma) * F(v, sum(parts)) for v in parts]
         for rank in range(len(data)):
-            psi = _neighbour_separation(data) if rank and len(data) > 1 else subject(data)  # from rank 1 on both do
+            psi = without_ends(data) if rank and len(data) > 1 else subject(data)  # from rank 1 on both do
             inner = _inner([width * x for x in data], width, rank, z, weights)
             assert inner >= gamma * (width * psi) / width, (data, rank)
     row = _inner([F(1, 1000), HALF], F(1), 0, F(1, 100), [F(1, 4), F(3, 4)])

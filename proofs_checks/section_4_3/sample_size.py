@@ -16,7 +16,7 @@ import z3
 
 from pq import bounds
 from proofs_checks.engine.registry import check
-from proofs_checks.tools.cases import with_ends
+from proofs_checks.tools.cases import with_ends, without_ends
 from proofs_checks.tools.exact import Points, log_ball, psi
 from proofs_checks.tools.solver import follows
 
@@ -76,11 +76,6 @@ def check_loss_range(subject: Callable[[int, float], tuple[float, float]] = rang
     return "loss range is log((b-a)/(lambda psi)) for every m, after a shift by log m: exact, and reached"
 
 
-def without_ends(data: Sequence[F], rank: int = 1) -> F:
-    """Least distance of two records."""
-    return min(b - a for a, b in pairwise(data))
-
-
 def separation_of(data: Sequence[F], rank: int) -> F:
     """Corrected: the ends count at rank 0 (and n, which no quantile below 1 has), the records alone at the others."""
     return without_ends(data) if 1 <= rank < len(data) else with_ends(data)
@@ -89,7 +84,7 @@ def separation_of(data: Sequence[F], rank: int) -> F:
 @check(
     "cor:quantile-regret/loss-range",
     rejects=[
-        without_ends,
+        lambda data, rank: without_ends(data),
         lambda data, rank: with_ends(data),
         *(lambda data, rank, by=by: F(by, 100) * separation_of(data, rank) for by in (99, 101)),
     ],

@@ -15,8 +15,10 @@ import z3
 
 from pq import bounds
 from proofs_checks.engine.registry import check
+from proofs_checks.section_4_3.learning_terms import overlap
 from proofs_checks.section_4_3.simulated import STREAMS, worst_streams
 from proofs_checks.tools.broken import scaled
+from proofs_checks.tools.cases import with_ends, without_ends
 from proofs_checks.tools.exact import log_ball
 from proofs_checks.tools.runs import report_shares
 from proofs_checks.tools.solver import follows
@@ -207,17 +209,8 @@ def check_second_order(subject: Callable[..., float] = bounds.lipschitz_discreti
     return "discretisation V T (b - a)^3/(4 gamma d^2 psi): 200 exact scores below it, a tent attains it"
 
 
-def ends_counted(records: Sequence[Fraction]) -> Fraction:
-    """Least distance of records in (0, 1) and its ends."""
-    return min(b - a for a, b in itertools.pairwise((F(0), *records, F(1))))
-
-
-def _records_alone(records: Sequence[Fraction]) -> Fraction:
-    return min((b - a for a, b in itertools.pairwise(records)), default=F(1))
-
-
-@check("ours:discretisation", rejects=[_records_alone, lambda records: max(_records_alone(records), records[0])])
-def check_ends_of_the_range(subject: Callable[[Sequence[Fraction]], Fraction] = ends_counted) -> str:
+@check("ours:discretisation", rejects=[without_ends, lambda records: max(without_ends(records), records[0])])
+def check_ends_of_the_range(subject: Callable[[Sequence[Fraction]], Fraction] = with_ends) -> str:
     """psi counts the distances from the ends: a density that falls by V w in the first of ten cells, a large epsilon,
     2009 days with one record x near 0, whose median lies in (0, x], and 17991 with two, whose median lies in the other
     cells. The means are then the best prior on cells, and lose more than the bound allows if only distances of records
@@ -251,11 +244,11 @@ def _assert_scores(rng: np.random.Generator, bound: Callable[..., float]) -> Non
     cells = [
         (
             _integral(values, low, high) + lift * (high - low),
-            sum((means[c] * max(min(high, F(c + 1, d)) - max(low, F(c, d)), F(0)) for c in range(d)), F(0)),
+            sum((means[c] * overlap((low, high), (F(c, d), F(c + 1, d))) for c in range(d)), F(0)),
         )
         for low, high in itertools.pairwise(ends)
     ]
-    separation = min(b - a for a, b in itertools.pairwise(ends))
+    separation = with_ends(records)
     limit = bound(1, d, float(gamma), lipschitz=0.2, width=1.0, separation=float(separation))
     sums = [F(0), F(0)]
     for rank in map(int, ranks):

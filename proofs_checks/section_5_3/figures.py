@@ -163,17 +163,17 @@ def check_stationary(subject: str = "dp") -> str:
 
 
 SEQUENCES = "synthetic_noisy", "citibike"
+APART = {"prox", "prox_plain", "prev_plain", "prox_blind", "open"}  # itself, unmixed, a control, and not private
 
 
 @check("fig:online-logepsplots", rejects=["prev", "cauchy", "dp", "laplace", "prox_blind"])
 def check_by_budget(subject: str = "prox") -> str:
     """fig:online-logepsplots: PubProx is the best private method at budgets to 0.1, and never worse than PubPrev."""
-    apart = {"prox", "prox_plain", "prev_plain", "prox_blind", "open"}  # itself, unmixed, a control, and not private
     for data in SEQUENCES:
         others = ["uniform", "cauchy", "laplace", "prev", "dp"] + ["half_cauchy"] * (data == "citibike")
         for variant in ("sharp", "paper"):
             table = paper_sized("online-logepsplots", variant).filter(data=data, m=9)
-            assert set(table["method"]) == {*others, *apart}, "every method of the table"
+            assert set(table["method"]) == {*others, *APART}, "every method of the table"
         for other in others:
             better, worse = ahead(by_budget(data, other), by_budget(data, subject))
             assert set(better) >= {epsilon for epsilon in by_budget(data, other) if epsilon <= 0.1}, (data, other)
@@ -275,10 +275,9 @@ def check_headlines(subject: str = "prox") -> str:
     """fig:worldnews-logepsplots, on weekly headlines: up to 0.3 PubProx is best in the median, and in the mean too, of
     all that protect and are mixed or static; it is behind none of them at any budget. Up to 0.01 that is not learnt."""
     others = {"uniform", "cauchy", "laplace", "prev", "dp"}
-    apart = {"prox", "prox_plain", "prev_plain", "prox_blind", "open"}  # itself, unmixed, a control, and not private
     for column, variant in itertools.product(("max_gap", "median_gap"), ("paper", "sharp")):
         table = paper_sized("worldnews-logepsplots", variant)
-        assert (set(table["method"]), set(table["m"])) == (others | apart, {9}), "as the row says"
+        assert (set(table["method"]), set(table["m"])) == (others | APART, {9}), "as the row says"
 
         def curve(method: str, column: str = column, variant: str = variant) -> Curve:
             return by_budget("worldnews", method, column, variant)

@@ -22,6 +22,11 @@ def with_ends(data: Sequence[F]) -> F:
     return min(b - a for a, b in pairwise([F(0), *data, F(1)]))
 
 
+def without_ends(data: Sequence[F]) -> F:
+    """Least distance of two of these, in (0, 1); 1 for one alone."""
+    return min((b - a for a, b in pairwise(data)), default=F(1))
+
+
 def mix(mu: Prior, rho: Prior, weight: Fraction) -> Prior:
     """(1 - lambda) mu + lambda rho."""
     keys = {*mu, *rho}

@@ -59,11 +59,11 @@ class TextFormat:
         if len(self.separator) != 1 or self.separator in '"\r\n\0':
             raise ValueError(f"separator must be one character that is no quote or line break, got {self.separator!r}")
         try:
-            codecs.lookup(self.encoding)
+            codec = codecs.lookup(self.encoding)
             "".encode(self.encoding)  # some codecs are of bytes, not of text
         except (LookupError, ValueError, TypeError):
             raise ValueError(f"encoding must be one of Python's text encodings, got {self.encoding!r}") from None
-        if not self.by_line and codecs.lookup(self.encoding).name in SHIFTING:
+        if not self.by_line and codec.name in SHIFTING:
             message = "encoding must be one in which the same bytes mean the same everywhere, unless lines are records"
             raise ValueError(f"{message}: {self.encoding!r} is none")
         if self.by_line and not self._ends_lines():

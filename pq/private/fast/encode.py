@@ -45,7 +45,7 @@ def encode(priors: Sequence[Prior], most: int = MOST_ROWS) -> Tables | None:
     return np.array([filled]), np.array([[len(rows) for rows in each if rows is not None]])
 
 
-def is_moderate(values: npt.NDArray[np.float64], step: float = 1.0) -> bool:
+def is_moderate(values: npt.NDArray[np.float64], step: float) -> bool:
     """Whether sorted records, in units of a step, are within the range of the compiled formulas."""
     end = MODERATE / step
     return step > 1.0 / MODERATE and (values.size == 0 or (values.item(0) > -end and values.item(-1) < end))

@@ -52,6 +52,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -103,7 +104,7 @@ class Part:
     ways: WeighedWays
     shells: Shells
 
-    @property
+    @cached_property
     def log_rest(self) -> Array:
         """Log bounds (s + t,) on what is not weighed: shells, and stretches of totals."""
         return np.concatenate([self.shells.log_bounds, self.skipped.log_bounds])

@@ -17,6 +17,7 @@ from __future__ import annotations
 import heapq
 import math
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Protocol
 
 import numpy as np
@@ -69,7 +70,7 @@ class Skipped:
     log_firsts: Array
     slopes: Array
 
-    @property
+    @cached_property
     def log_bounds(self) -> Array:
         """(s,) of whole stretches."""
         parts = zip(self.sizes.tolist(), self.log_firsts.tolist(), self.slopes.tolist(), strict=True)
