@@ -8,19 +8,21 @@ the records themselves, no fewer. So a largest number of records is a promise of
 from __future__ import annotations
 
 import itertools
+import math
 import tracemalloc
 from fractions import Fraction
 from types import SimpleNamespace
 from typing import Any
 
+import mpmath
 import numpy as np
 import pytest
 
 import pq
 from pq.private.columns.counts import MOST
-from pq.private.mechanisms.joint.chain import Records
-from pq.private.mechanisms.joint.law import MOST_ON_GRID
-from pq.private.mechanisms.joint.plan import MOST_PLACES
+from pq.private.mechanisms.joint.chain import EVERYWHERE, ChainCells, Records, forward, gather
+from pq.private.mechanisms.joint.law import MOST_IN_JOINT
+from pq.private.mechanisms.joint.plan import MOST_PLACES, JointPlan
 
 TIPPED = pq.PiecewiseConstant([0, 1, 2, 3, 4], [1e-6, 1, 1e-6, 1e-6])
 
@@ -60,9 +62,54 @@ def largest_joint_loss(total: int, grid: float | None) -> float:
 
 @pytest.mark.parametrize("grid", [None, 1])
 def test_a_joint_release_keeps_to_epsilon_up_to_its_most(grid: float | None) -> None:
-    most = 2**52 if grid is None else MOST_ON_GRID
-    for total in (most // 2**20, most):
+    for total in (2**20, MOST_IN_JOINT):
         assert 0.5 < largest_joint_loss(total, grid) <= 1.0 + 1e-3
+
+
+def exact_log_weight(plan: JointPlan, cells: ChainCells, n: int, total: float) -> mpmath.mpf:
+    """Log of what all ways to place outputs weigh for a total, by scores that are fractions."""
+    shares = [Fraction(total * float(share)) for share in plan.shares]
+    scores, masses = [], []
+    for way in itertools.combinations_with_replacement(range(len(cells.rank)), plan.size):
+        counts = np.diff([0, *(int(cells.rank[cell]) for cell in way), n]).tolist()
+        scores.append(sum(abs(count - share) for count, share in zip(counts, shares, strict=True)))
+        groups = [(cell, way.count(cell)) for cell in set(way)]
+        masses.append(math.prod(math.exp(cells.log_mass[cell]) ** g / math.factorial(g) for cell, g in groups))
+    rate, least = Fraction(plan.rate), min(scores)
+    terms = [
+        mass * mpmath.exp(-mpmath.mpf(float(rate * (score - least))))
+        for score, mass in zip(scores, masses, strict=True)
+    ]
+    return mpmath.log(mpmath.fsum(terms)) - mpmath.mpf((rate * least).numerator) / (rate * least).denominator
+
+
+def largest_chain_off(most: int, seed: int) -> float:
+    """By how many records what one more changes in the weight of few values differs from fractions."""
+    rng, largest = np.random.default_rng(seed), 0.0
+    for _ in range(60):
+        levels = np.sort(rng.choice([0.1, 0.25, 0.3, 0.5, 0.7, 0.99], rng.integers(1, 4), replace=False)).tolist()
+        plan = JointPlan.of(levels, epsilon=0.3, priors=pq.Uniform(0, 5), total="drawn")
+        counts = rng.integers(1, most // 4, rng.integers(1, 5))
+        more = counts + (np.arange(len(counts)) == rng.integers(len(counts)))
+        total = round(rng.choice([0.7, 1.0]) * int(counts.sum()) / plan.total_unit) * plan.total_unit
+        off = []
+        for column in (counts, more):
+            records = Records.of(plan, np.arange(1.0, len(counts) + 1.0), np.append(0, np.cumsum(column)))
+            cells = gather(plan, records, [EVERYWHERE])
+            every = np.ones((plan.size, len(cells.rank)), dtype=bool)
+            off.append((forward(plan, cells, total, records.n, every).log_weight, int(column.sum()), cells))
+        floats = off[0][0] - off[1][0]
+        exact = exact_log_weight(plan, off[0][2], off[0][1], total) - exact_log_weight(
+            plan, off[1][2], off[1][1], total
+        )
+        largest = max(largest, abs(float(floats - exact)) / plan.rate)
+    return largest
+
+
+def test_weights_of_few_values_end_before_records_do() -> None:
+    with mpmath.workdps(50):
+        assert largest_chain_off(MOST_IN_JOINT, 0) < 1e-3
+        assert largest_chain_off(2**52, 0) > 0.1
 
 
 def largest_part_off(total: int, places: int) -> Fraction:
@@ -84,8 +131,8 @@ def largest_part_off(total: int, places: int) -> Fraction:
 
 @pytest.mark.parametrize("places", [64, 1000])
 def test_parts_of_records_on_a_grid_end_before_records_do(places: int) -> None:
-    assert MOST_ON_GRID == 2**40
-    assert largest_part_off(MOST_ON_GRID, places) < Fraction(1, 1000)
+    assert MOST_IN_JOINT == 2**40
+    assert largest_part_off(MOST_IN_JOINT, places) < Fraction(1, 1000)
     assert largest_part_off(2**52, places) > Fraction(1, 4)
     assert 1 < largest_part_off(2**53, places) < 2
 

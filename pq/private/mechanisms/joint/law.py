@@ -41,10 +41,12 @@ How long either takes depends on the data; there is no cap on repeats, which wou
 
 All this is said of real numbers; sums of floats lose weights below e^-37 of the largest, and uniforms have 53 bits.
 Best scores have their digits up to 2^53 records, see `pq.private.mechanisms.joint.score`, and shares of a drawn total
-are floats that no record moves. What draws a best total is as exact as those floats, and a column on a grid as the
-floats that parts of records are: off by less than a thousandth of a record up to `MOST_ON_GRID` records, and by one or
-two at 2^53. A record is spread evenly over its cell, so that what it adds up to an edge grows with the edge, as the
-sensitivity asks; whole numbers instead would not grow so. More records on a grid are outside of what is promised.
+are floats that no record moves. But logs of weights along the chain have the digits that a float has beside the scores
+of the ways, which are as large as the column where it has few values: they are off by less than a thousandth of a
+record up to `MOST_IN_JOINT` records, and by a half at 2^52. So are the parts of records on a grid: by one or two at
+2^53. (A record is spread evenly over its cell, so that what it adds up to an edge grows with the edge, as the
+sensitivity asks; whole numbers instead would not grow so.) What draws a best total is as exact as what draws the other.
+More records are outside of what is promised of a joint release.
 """
 
 from __future__ import annotations
@@ -83,7 +85,7 @@ GAIN = 1.0  # nats that windows twice as wide give a bound that has settled; far
 MARGIN = 12.0  # nats of the whole that the rest may weigh less: so rarely is it drawn from
 PART, TOTAL, KEEP_REST, KEEP_BEST, SHELL = range(5)  # what the first uniforms of a try decide
 MANY_TOTALS = 256  # more than these are not all weighed
-MOST_ON_GRID = 2**40  # records of a column on a grid
+MOST_IN_JOINT = 2**40  # records of a column
 HEAD = 5  # how many they are; three for each output follow
 
 
