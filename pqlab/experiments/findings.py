@@ -140,12 +140,13 @@ def sentences(figure: Figure, job: Job, means: pl.DataFrame) -> Iterator[str]:
     apart = [name for name in ("variant", "m", "epsilon") if name in means.columns and name != figure.along]
     for part in means.partition_by(apart, maintain_order=True):
         facts = ", ".join(f"{name} {part[name][0]}" for name in apart)
-        found = curves(part, along)
-        yield f"\n### {job.label}: {facts}\n"
-        for one, others in PAIRS.items():
-            for other in others:
-                if one in found and other in found:
-                    yield f"- {sentence(LABELS[one], LABELS[other], found[one], found[other])}"
+        for value, words in report.averages(figure).items():
+            found = curves(part, along, value)
+            yield f"\n### {job.label}: {facts}{words}\n"
+            for one, others in PAIRS.items():
+                for other in others:
+                    if one in found and other in found:
+                        yield f"- {sentence(LABELS[one], LABELS[other], found[one], found[other])}"
 
 
 def findings_text() -> str:

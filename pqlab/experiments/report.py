@@ -79,14 +79,18 @@ def _panels(figure: Figure, means: pl.DataFrame) -> list[tuple[str, str, pl.Data
     if "day_block" in means.columns:
         over_time = figure.along == "day_block"
         chosen = means.filter((pl.col("day_block") >= 0) if over_time else (pl.col("day_block") == -1))
-    values = {"max_gap": ""}
-    if figure.label.startswith("worldnews"):
-        values = {"max_gap": ", mean over data sets", "median_gap": ", median over data sets"}
     return [
         ("".join(f", {_fact(name, part[name][0])}" for name in apart) + _budget(figure, part) + words, value, part)
         for part in (chosen.partition_by(apart, maintain_order=True) if apart else [chosen])
-        for value, words in values.items()
+        for value, words in averages(figure).items()
     ]
+
+
+def averages(figure: Figure) -> dict[str, str]:
+    """The columns that a figure draws, and of what they are the average, where there are several."""
+    if figure.label.startswith("worldnews"):
+        return {"max_gap": ", mean over data sets", "median_gap": ", median over data sets"}
+    return {"max_gap": ""}
 
 
 def _fact(name: str, value: Any) -> str:

@@ -278,6 +278,7 @@ def check_headlines(subject: str = "prox") -> str:
     for column, variant in itertools.product(("max_gap", "median_gap"), ("paper", "sharp")):
         table = paper_sized("worldnews-logepsplots", variant)
         assert (set(table["method"]), set(table["m"])) == (others | APART, {9}), "as the row says"
+        assert table["last_day"].to_list() == [421] * table.height, "422 weeks, as the row says"
 
         def curve(method: str, column: str = column, variant: str = variant) -> Curve:
             return by_budget("worldnews", method, column, variant)

@@ -12,6 +12,9 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from pqlab.data import worldnews_weekly
+from pqlab.data.fetch import local
+from pqlab.data.worldnews import HEADLINES_FILE
 from pqlab.experiments.findings import against, curves, paper_sized
 from pqlab.experiments.static import even_quantiles
 from proofs_checks.engine.claims import Claim, load_claims
@@ -98,6 +101,15 @@ def test_what_the_readme_of_the_sequential_tables_says_of_the_days_of_citibike()
     for name in ("timeplots", "online-logepsplots"):
         days = pl.read_csv(folder / f"{name}.csv").filter(data="citibike")["last_day"].max()
         assert date.fromisoformat(first) + timedelta(days=int(str(days))) == date.fromisoformat(last)
+
+
+@pytest.mark.skipif(local(HEADLINES_FILE) is None, reason="the headlines are not in the data folder")
+def test_what_is_said_of_the_weeks_of_headlines() -> None:
+    """On `08b_sequential_epsilon`, in `results/sequential` and in the row: 422 weeks, nearly all of 175 headlines."""
+    sequence = worldnews_weekly()
+    sizes = [len(x) for x in sequence.datasets]
+    assert (len(sizes), sizes.count(175), sorted(sizes)[1]) == (422, 408, 125)
+    assert (sequence.days[0], sequence.days[-1]) == (date(2008, 6, 2), date(2016, 6, 27))
 
 
 def test_what_the_readme_of_the_sequential_tables_says_of_the_break() -> None:
