@@ -140,19 +140,26 @@ def joined_part(room: Array, size: int, tied: Array, ties: Ranks, counts: Ranks,
     places = np.searchsorted(found, tied[is_tied])
     np.clip(found, -LARGEST, LARGEST, out=found)
     found += 0.0  # one zero
-    own = counts[wanted]
-    distinct = own - ties + is_tied  # of each bucket among those found, but that equal ones count each
-    others = np.cumsum(counts)[wanted] - np.cumsum(own)  # records of other buckets before each
-    between = np.diff(others, prepend=0)
-    rest = int(np.sum(counts) - np.sum(own) - others[-1])
+    gaps, between, rest = _gaps_in(ties, counts, wanted)
     values = room[: size + (rest > 0)]
     if rest > 0:
         values[-1] = np.nextafter(found[-1], np.inf)
     before = np.empty(len(values) + 1, dtype=np.int64)
     before[0], before[1 : size + 1], before[size + 1 :] = 0, 1, rest
     before[1:][places] = ties[is_tied]
-    gaps = np.minimum((np.cumsum(distinct) - distinct)[between > 0], len(values) - 1)
-    before[1:][gaps] += between[between > 0]
+    gaps = np.minimum(gaps, len(values) - 1)
+    before[1:][gaps] += between
     np.cumsum(before, out=before)
     ends = [len(values) - 1, len(values)] if rest else []
     return PartOfColumn(values, before, gaps=np.append(gaps, ends).astype(np.int64))
+
+
+def _gaps_in(ties: Ranks, counts: Ranks, wanted: Ranks) -> tuple[Ranks, Ranks, int]:
+    """How many values are before each gap, how many records are in it, and how many above all values; see
+    `joined_part`."""
+    own = counts[wanted]
+    distinct = own - ties + (ties > 0)  # of each bucket among those found, but that equal ones count each
+    others = np.cumsum(counts)[wanted] - np.cumsum(own)  # records of other buckets before each
+    between = np.diff(others, prepend=0)
+    gaps = np.flatnonzero(between)
+    return (np.cumsum(distinct) - distinct)[gaps], between[gaps], int(np.sum(counts) - np.sum(own) - others[-1])

@@ -240,6 +240,7 @@ class _Counted:
             out = np.empty(room + BLOCK + len(wanted) + 1)
             end = self._collect(wanted, out[: room + BLOCK])
             if end >= 0:
+                out.resize(end + len(wanted) + 1, refcheck=False)  # what a guess was too large by goes back
                 there = self.buckets.counts([out[:end]])[wanted]
                 return out, end, self._commonest[wanted], self.counts[wanted] - there
         return None
