@@ -50,14 +50,22 @@ class Panels:
     """The law with these panels.
 
     edges: (k + 1,) increasing and finite, no two further apart than the largest float. log_masses: (k,) in any unit.
-    shapes: (DEGREE + 1, k) Chebyshev coefficients of the log density on each panel, in any unit.
+    shapes: (DEGREE + 1, k) Chebyshev coefficients of the log density on each panel, in any unit. Whatever numbers these
+    are, all that follows from them adds up: those of a panel are relative to its mean, and those of all masses to the
+    largest, before anything is rounded beside them; a shape or mass that is no number is flat, or none. Raises
+    `ValueError` naming `frozen` where no panel has a mass.
     """
 
     def __init__(self, edges: Array, log_masses: Array, shapes: Array) -> None:
         self.edges, self.widths = edges, np.diff(edges)
-        self.shapes = tamed(shapes)
-        self.shapes[0] -= log_means(self.shapes)
-        self.log_masses = log_masses - np.logaddexp.reduce(log_masses)
+        self.shapes = tamed(np.where(np.isfinite(shapes).all(axis=0), shapes, 0.0))
+        self.shapes[0] = 0.0
+        self.shapes[0] = -log_means(self.shapes)
+        most = np.fmax.reduce(log_masses)
+        if not np.isfinite(most):
+            raise ValueError("frozen must be a distribution with mass, by its distribution function or density")
+        relative = np.where(np.isnan(log_masses), -np.inf, log_masses - most)
+        self.log_masses = relative - np.logaddexp.reduce(relative)
         nothing = [-np.inf]
         self.log_below = np.concatenate([nothing, np.logaddexp.accumulate(self.log_masses)])
         self.log_above = np.concatenate([np.logaddexp.accumulate(self.log_masses[::-1])[::-1], nothing])

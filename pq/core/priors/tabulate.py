@@ -19,6 +19,7 @@ from pq.core.priors.panels import DEGREE, Panels, log_means, tamed
 
 FLOOR = 3000.0  # nats: panels with less mass by as much than the heaviest have none
 TRUSTED = -14.0  # log of the tail down to which the distribution function decides, and from which on the density
+MOST_HEIGHT = 1e300  # nats: log densities beyond, by which some write the log of zero, count as no number
 MOST_POINTS = 60_000  # at which a density is asked in the far tails; twice as many in all
 ROUNDS = 70
 
@@ -164,13 +165,13 @@ def _fitted(
 
 
 def _size(heights: Array) -> Array:
-    finite = np.where(np.isfinite(heights), np.abs(heights), 0.0)
+    finite = np.where(np.abs(heights) <= MOST_HEIGHT, np.abs(heights), 0.0)
     return 8.0 + np.max(finite, axis=0)
 
 
 def _fit(heights: Array, widths: Array) -> tuple[Array, Array, Array]:
     """Series through log densities or a flat one, log integrals, and how large the last coefficients are."""
-    known: Masks = np.isfinite(heights)
+    known: Masks = np.abs(heights) <= MOST_HEIGHT
     series = np.asarray(_to_series() @ np.where(known, heights, 0.0), dtype=np.float64)
     shapes = tamed(series)
     misfit: Array = np.maximum(np.max(np.abs(series[-2:]), axis=0), np.max(np.abs(series - shapes), axis=0))
