@@ -52,6 +52,7 @@ result = pq.release(columns[sys.argv[1]], quantiles, priors=prior, **options)
 facts = {name: value for name, value in vars(result).items() if name not in ("values", "total", "outcome")}
 facts["shape"] = result.values.shape, result.values.dtype.str, result.values.flags.writeable
 facts["maker"] = vars(prepare(quantiles, priors=prior, **options))
+facts["loaded"] = sorted(sys.modules)
 facts["pickles"] = [pickle.dumps(facts[name]) for name in ("plan", "priors")] + [pickle.dumps(prior)]
 facts["size"] = len(pickle.dumps(dataclasses.replace(result, values=np.zeros(3), total=None, outcome={})))
 said = repr(reach(facts, set())).encode()
@@ -61,6 +62,9 @@ WAYS = [
     ("pq.Cauchy(0, 1)", "dict(epsilon=1)"),
     ("pq.Uniform(0, 1)", "dict(epsilon=1, grid=0.25)"),
     ("pq.Laplace(0, 1e-3)", "dict(epsilon=1e-3, adaptation='edge')"),
+    ("pq.Normal(0, 1)", "dict(epsilon=100, grid=0.01, mechanism='tree')"),
+    ("pq.LogNormal(0, 1)", "dict(epsilon=1, mechanism='joint')"),
+    ("pq.OrderStatistic(pq.Uniform(0, 1), 9, 5)", "dict(epsilon=1, grid=0.25, mechanism='margin')"),
 ]
 COLUMNS = ["finite", "infinite", "missing", "ties", "objects"]
 

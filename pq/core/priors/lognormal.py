@@ -12,7 +12,7 @@ from pq.core.priors.arguments import positive, real
 from pq.core.priors.base import Prior, set_parameters
 from pq.core.priors.kernel import Kernel, Row, inside
 from pq.core.priors.normal import END, far_log_mass, normal_inverse, standard_log_mass, standard_mass
-from pq.core.priors.numerics import LARGEST, LOG_SQRT_2_PI, Array
+from pq.core.priors.numerics import LARGEST, LOG_SQRT_2_PI, Array, special
 
 LOG_2_HIGH = float.fromhex("0x1.62e42fefa38p-1")  # log 2 in two parts: products of the first with an exponent are exact
 LOG_2_LOW = float.fromhex("0x1.ef35793c7673p-45")
@@ -105,6 +105,7 @@ class LogNormal(Prior, twin="lognorm", kernel=Kernel(_mass, _machine_log_mass, _
 
     def __post_init__(self) -> None:
         set_parameters(self, log_loc=real(self.log_loc, "log_loc"), log_scale=positive(self.log_scale, "log_scale"))
+        special()
 
     @classmethod
     def around(cls, median: Any, factor: Any) -> LogNormal:

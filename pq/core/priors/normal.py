@@ -254,6 +254,10 @@ class Normal(LocationScale, Prior, twin="norm", kernel=Kernel(_mass, _machine_lo
     -804.608442
     """
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        special()
+
     def _row(self) -> Row | None:
         return moderate(self.loc, self.scale)
 

@@ -38,7 +38,8 @@ def unit_rule(order: int) -> tuple[Array, Array]:
 
 @cache
 def special() -> Any:
-    """`scipy.special`, loaded when a law first needs it, since that takes as long as a quarter of all else."""
+    """`scipy.special`, loaded when a law that needs it is first made: later would be at some records and not at others,
+    and with `import pq` it takes as long as a quarter of all else."""
     import scipy.special
 
     return scipy.special

@@ -57,6 +57,7 @@ class OrderStatistic(Prior, twin=None, kernel=None):
         law: Any = self.prior
         if not isinstance(law, Prior):
             set_parameters(self, prior=from_scipy(law))
+        special()
 
     @classmethod
     def _from_plain(cls, parameters: dict[str, Any]) -> Prior:

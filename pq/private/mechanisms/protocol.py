@@ -10,6 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from importlib import import_module
 from typing import Any, ClassVar
 
 import numpy as np
@@ -48,9 +49,13 @@ class Mechanism(ABC):
     A subclass names itself, and so can be asked for: `class Mine(Mechanism, name="mine")`. Its constructor takes a
     `Request` and raises `ValueError` naming the argument that it cannot serve, before data are touched. Its docstring
     says why it is private.
+
+    loads: modules that something on the way to what is drawn imports when it first needs it. Whether it does may depend
+    on the records, so a mechanism that is made has imported them. (Priors do the same.)
     """
 
     name: ClassVar[str]
+    loads: ClassVar[tuple[str, ...]] = ("numpy.ma", "numpy.polynomial")  # of np.unique, and of integration
     least_budget: ClassVar[Fraction] = Fraction(0)  # of a record: where there is less, "auto" chooses another
     request: Request
 
@@ -61,6 +66,8 @@ class Mechanism(ABC):
             MECHANISMS[name] = cls
 
     def __init__(self, request: Request) -> None:
+        for module in self.loads:
+            import_module(module)
         self.request = request
         self.origin: Mechanism = self  # that from which this one differs in its priors alone
 

@@ -33,6 +33,8 @@ class Margin(Mechanism, name="margin"):
     lies below it, where there are several quantiles.
     """
 
+    loads = (*Mechanism.loads, "scipy.optimize")  # of permute-and-flip
+
     def __init__(self, request: Request) -> None:
         super().__init__(request)
         if request.step is None:
