@@ -198,8 +198,9 @@ def check_dyadic_prices(subject: Callable[[int], list[float]] = dyadic_prices) -
     and (B_d - B_k)(log m - 1) is above that.
     """
     for depth in range(1, 61):
-        shares = subject(depth)
+        shares, own = subject(depth), zigzag(depth)
         assert math.isclose(math.fsum(shares), 1.0), "the levels share beta"
+        assert all(math.isclose(share * math.fsum(own), w) for share, w in zip(shares, own, strict=True)), "as h_(d-l)"
         for level in range(1, depth + 1):
             if (depth, level) != (2, 1):
                 for weights in {zigzag(level), *(every_node(level) if depth <= 9 else ())}:

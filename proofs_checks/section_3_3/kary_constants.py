@@ -85,6 +85,7 @@ def check_kary_lerch(subject: Callable[[int, arb], arb] = lambda k, lerch: arb(2
             assert total < bound, (p, k)
             if k == 119:
                 assert total > bound * (1 - arb("1e-20"))
+                assert (kary_constant(k, 2) > bound) == (p < 2), "k^2 for k^p, as the row says"
     return "thm:kary: A_k <= 2^(k-2) (2 + Lerch(1/2, -p, 2)) and the constant is best (256-bit balls, k < 120)"
 
 

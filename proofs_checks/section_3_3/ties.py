@@ -130,6 +130,7 @@ def check_edges_on_records(
     "thm:kary-main",
     "thm:kary",
     "ours:dyadic-conditional",
+    "text:repetitions",
     code=(lem_empirical_quantiles, thm_binary, thm_kary, dyadic_conditional),
     rejects=[F(41, 2), F(43, 2), F(20)],
 )
