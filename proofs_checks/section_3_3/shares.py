@@ -172,7 +172,7 @@ def check_depth_budgets(subject: Callable[[float], int] = lambda p: FIRST[p]) ->
         levels, first = smaller[0], subject(p)
         assert smaller == [*range(levels, 40), 500], (p, smaller[:2])
         assert [kary_depth(m, least_arity(m)) for m in (first - 1, first)] == [levels - 1, levels], (p, first)
-        assert 40 * (1 - 0.5**40) > c_p(p) / 2, "beyond: H A is at most c_p 2^d / 2, step:kary-display"
+        assert c_p(p) / 2 < 40 * (1 - 0.5**40), "beyond: H A is at most c_p 2^d / 2, step:kary-display"
         saved = [shares[d] / d * c_p(p) / 2 / (1 - 0.5**d) for d in (39, 500)]
         assert 1 <= saved[1] <= saved[0] and saved[1] <= 1 + 500 ** (1 - p) / (p - 1), (p, saved)
     assert round(257**8 / 2**64, 2) == 1.03, "as the row says"
