@@ -29,6 +29,7 @@ from proofs_checks.tools.exact import (
     log_ball,
     mechanism,
     probability,
+    psi,
 )
 
 F = Fraction
@@ -307,6 +308,7 @@ def check_worse_in_m(subject: Callable[[int], arb] = golden) -> str:
     "thm:binary",
     "thm:kary",
     "thm:kary-main",
+    "ours:binary-shares",
     "ours:kary-shares",
     "cor:multiple",
     "lem:prior",
@@ -322,9 +324,13 @@ def check_edge_total(subject: Callable[[Fraction], arb] = lambda total: arb(0)) 
         algorithm, data = Algorithm(QUARTERS, priors, (z,) * 3, arity=arity), Grid(1)
         spread = log_ball(algorithm.inverse_psi_sum(data) / HALF) + subject(total)
         claimed = constant * spread / -log_ball(z)  # no rounding needed for a bound below zero
+        far = mechanism(Restricted(data, -INFINITY, INFINITY), HALF, priors[1], z)[1 + HALF]  # a gap of 1 at the root
+        assert ball(z / psi(data, HALF, priors[1], z)) * subject(total).exp() < ball(far), "lem:prior survives"
         epsilon = -6 * math.log(z)  # one level has one budget: ours:kary-shares is thm:kary
         ours = bounds.kary_weighted(-float(spread) + math.log(6), epsilon, 3, 0.5, arity=4)
         assert arity == 2 or math.isclose(ours, float(claimed), rel_tol=1e-9), ours
+        shared = bounds.binary_weighted(-float(spread) + math.log(6), -4 * math.log(z), 3, 0.5)  # two equal shares
+        assert arity == 4 or (math.isclose(shared, float(claimed) + 1, rel_tol=1e-9) and shared < 0), shared
         failed = sum(p for outputs, p in algorithm.law(data).items() if max(algorithm.gaps(data, outputs)) >= 1)
         assert claimed < 0, f"the bound survives: {float(claimed):.2f}"
         assert failed > 0

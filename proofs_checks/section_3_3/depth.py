@@ -11,7 +11,7 @@ from typing import Any
 
 import z3
 
-from pq.bounds import binary_depth, kary_depth
+from pq.bounds import binary_depth, kary_depth, lem_empirical_quantiles, naive_multiple
 from proofs_checks.engine.registry import check
 from proofs_checks.tools.exact import (
     Algorithm,
@@ -131,7 +131,7 @@ def check_depth_induction(subject: Callable[[z3.ArithRef], z3.ArithRef] = induct
     return "lem:empirical-quantiles: offsets are convex combinations, so depth k has k units by induction (z3)"
 
 
-@check("text:tree-beats-naive", rejects=[36, 38])
+@check("text:tree-beats-naive", code=(lem_empirical_quantiles, naive_multiple), rejects=[36, 38])
 def check_tree_beats_naive(subject: int = 37) -> str:
     """d^2 < m for the tree's depth d, printed or right, from m = 37 on and not at 36: a tree's bound against m's."""
     for depth in (lambda m: (m - 1).bit_length(), lambda m: m.bit_length()):  # ceil(log2 m), ceil(log2(m + 1))
@@ -139,6 +139,9 @@ def check_tree_beats_naive(subject: int = 37) -> str:
         assert max(worse) + 1 == subject, max(worse)
         assert {3, 4, 20} <= set(worse), worse
         assert (depth(20) ** 2, depth(36) ** 2) == (25, 36), "as the row says"
+    for m in range(1, 300):
+        tree, naive = lem_empirical_quantiles(-1.0, 1.0, m, 0.5, rounded=False), naive_multiple(-1.0, 1.0, m, 0.5)
+        assert (tree < naive * (1 - 1e-12)) == (m.bit_length() ** 2 < m), m
     d = z3.Int("d")  # beyond: m >= 2^(d - 1), which is more than d^2 at d = 7, and doubling outgrows the next square
     assert 2**6 > 7**2
     prove(z3.Implies(d >= 7, 2 * d * d > (d + 1) * (d + 1)), "from d to d + 1")

@@ -116,6 +116,8 @@ def check_dyadic_all_depths(subject: Callable[[int], float] = dyadic_constant) -
         assert all(abs(e - bits * dyadic_constant(k)) <= k for k, e in enumerate(errors, 1)), levels  # floors
         spread = bits + math.log2(levels / 0.5)  # log2 of the path's sum over beta; the other nodes add nothing to it
         assert 0.999 <= error / (subject(levels) * spread) <= 1.001, (levels, error)
+        alone = bits + math.log2(levels) - math.log2(2**levels - 1)  # log2(1/Psi^), as the row says
+        assert 0.999 <= error / (subject(levels) * alone) <= 1.001, (levels, error)
         if levels <= 6:
             algorithm, data, path = conditional_chain(levels, 64)
             ((outputs, _),) = algorithm.law(data).items()
@@ -198,8 +200,9 @@ def check_dyadic_prices(subject: Callable[[int], list[float]] = dyadic_prices) -
     and (B_d - B_k)(log m - 1) is above that.
     """
     for depth in range(1, 61):
-        shares = subject(depth)
+        shares, own = subject(depth), zigzag(depth)
         assert math.isclose(math.fsum(shares), 1.0), "the levels share beta"
+        assert all(math.isclose(share * math.fsum(own), w) for share, w in zip(shares, own, strict=True)), "as h_(d-l)"
         for level in range(1, depth + 1):
             if (depth, level) != (2, 1):
                 for weights in {zigzag(level), *(every_node(level) if depth <= 9 else ())}:

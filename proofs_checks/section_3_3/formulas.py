@@ -78,6 +78,11 @@ def check_kary_formula(subject: Callable[..., float] = thm_kary) -> str:
                 error, harmonic = arb(k) ** arb(p) + 2 * error, harmonic + arb(k) ** -arb(p)
             wanted = float(2 * (arity - 1) * harmonic * error)
             assert math.isclose(leading(subject, m, p=p, rounded=False), wanted, rel_tol=1e-9), (m, p)
+            assert wanted <= 2 * leading(thm_kary, m, p=p, version=PAPER), "twice the printed bound"
+        ranks = 0
+        for _ in range(kary_depth(m, least_arity(m)) - 1):
+            ranks = 2 * (2 + ranks)  # a node's slack, and what its edges may have lost
+        assert math.isclose(subject(-1.0, 1.0, m, 0.5) - subject(-1.0, 1.0, m, 0.5, rounded=False), ranks, abs_tol=1e-6)
         printed = leading(thm_kary, m, version=PAPER)
         assert math.isclose(printed, float(printed_kary(m, 2)), rel_tol=1e-9), m
     return "pq's thm:kary has the constants of the recurrence and of the printed display, three powers, m to 10^6"

@@ -15,7 +15,7 @@ from pq.bounds import c_p, kary_constant, kary_depth
 from proofs_checks.engine.registry import check
 from proofs_checks.tools.chains import least_arity
 from proofs_checks.tools.exact import Node, ball, build
-from proofs_checks.tools.trees import walk
+from proofs_checks.tools.trees import path_spends, walk
 
 F = Fraction
 
@@ -85,6 +85,7 @@ def check_kary_lerch(subject: Callable[[int, arb], arb] = lambda k, lerch: arb(2
             assert total < bound, (p, k)
             if k == 119:
                 assert total > bound * (1 - arb("1e-20"))
+                assert (kary_constant(k, 2) > bound) == (p < 2), "k^2 for k^p, as the row says"
     return "thm:kary: A_k <= 2^(k-2) (2 + Lerch(1/2, -p, 2)) and the constant is best (256-bit balls, k < 120)"
 
 
@@ -167,8 +168,7 @@ def check_kary_display(subject: Callable[[float], float] = c_p) -> str:
             assert share <= 1 + 1e-12, (p, depth)
         tail = depth ** (1 - p) / (p - 1)
         assert share >= 1 - tail / harmonic - 1e-9, (p, share)
-    for arity, m in ((3, 26), (5, 24), (5, 25)):  # K - 1 mechanisms at epsilon_bar / k^p each: epsilon on a full path
-        depth = kary_depth(m, arity)
-        total = sum(F(1, j * j) for j in range(1, depth + 1))
-        assert sum((arity - 1) * F(1, j * j) / ((arity - 1) * total) for j in range(1, depth + 1)) == 1
+    for arity, m in ((3, 26), (5, 24), (5, 124)):  # mechanisms at epsilon_bar / k^2 each: epsilon on a full path
+        bar = 1 / ((arity - 1) * sum(F(1, j * j) for j in range(1, kary_depth(m, arity) + 1)))
+        assert max(path_spends(m, arity, lambda depth, count, bar=bar: count * bar / depth**2)) == 1, (arity, m)
     return "thm:kary, displays before the last step: 2 H A_d <= c_p 2^d for p from 1.05 to 8, with no less a constant"

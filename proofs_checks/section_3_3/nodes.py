@@ -311,11 +311,18 @@ def check_root_error(subject: Callable[[int, int, float], int] = edge_error) -> 
 @check("alg:quantiles", rejects=[lambda own, listed: listed[0], lambda own, listed: sum(listed) // 2])
 def check_recursion_edges(subject: Callable[[Sequence[int], Sequence[int]], int] = lambda own, listed: own[0]) -> str:
     """The edges of Algorithm 2's recursion are the node's own sorted outputs o_{i_j}; the printed o_j are entries of
-    the list that is being put together, in which those of earlier branches stand first."""
+    the list that is being put together, in which those of earlier branches stand first. A node without records."""
     for n in (8, 80, 800):  # K = 2, exact estimates of 1/4, 1/2, 3/4 of the records 1..n: an output of rank r is r
         quarter, half = n // 4, n // 2
         edge = subject([half], [quarter, half])
         rank = edge + (n - edge) // 2
         assert rank == 3 * n // 4, f"n = {n}: rank {rank} for {3 * n // 4}"
         assert quarter + (n - quarter) // 2 == 5 * n // 8, "the rank that the printed edge leads to"
+    low, high, prior = F(5, 4), F(7, 4), {HALF: F(1, 2), 1 + HALF: F(1, 3), 2 + HALF: F(1, 6)}
+    empty = Restricted(Grid(3), low, high)  # a node without records
+    for adaptation in ("edge", "conditional"):
+        restricted = adapt(prior, low, high, adaptation)
+        assert mechanism(empty, F(1, 3), restricted, F(1, 9)) == restricted, "its law is the restricted prior"
+        assert empty.size == 0 and {empty.below(o) for o in restricted} == {0}, "every gap is 0"
+        assert adaptation == "conditional" or {low, high} < set(restricted), "edges are possible outputs"
     return "Algorithm 2: with o_1 of the list for the node's own output, 3/4 comes out at rank 5n/8 without any noise"

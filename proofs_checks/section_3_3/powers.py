@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from fractions import Fraction
 
@@ -73,6 +74,9 @@ def check_c_p_minimum(subject: Callable[[], tuple[str, str]] = lambda: ("16.8349
     # convexity: log sum j**p 2**-j and log sum j**-p are log-sum-exps of linear functions of p
     inside = constant(at)
     assert abs(inside - arb(value)) < arb("1e-15"), inside
+    places = [arb(text) for text in ("1.001", "1.1", "1.5", "1.7", "2.5", "5", "20")]
+    for left, right in itertools.combinations(places, 2):
+        assert (constant((left + right) / 2) ** 2) < constant(left) * constant(right), "log-convex"
     # convex: the minimum is above its tangent at the place, within 1e-9 of it
     assert abs(log_slope(at)) * width * inside < arb("1e-15")
     return "min over p > 1 of c_p is 16.834900622792... at p = 1.61510585 (certified; log c_p is convex in p)"

@@ -81,7 +81,8 @@ def check_naive_with_rounding(subject: float = 0.9) -> str:
 def check_kary_against_naive(subject: Callable[[int], arb] = lambda m: printed_kary(m, 2)) -> str:
     """thm:kary's printed bound against the same baseline: better from m = 701 on, and for no m before."""
     first = next(m for m in range(1, 5000) if subject(m) < 2 * m)
-    assert all(subject(m) < 2 * m for m in range(first, 5000))  # beyond: 2 sqrt(log 2/t) < 1 in t = log(m + 1)
+    assert all(subject(m) < 2 * m for m in range(first, 5000))
+    assert (LOG2 / arb(5000).log()).sqrt() < 1  # beyond: the slope of log rate in t = log(m + 1); that of log m is more
     assert first == 701, first
     return f"thm:kary's printed bound is below the naive (2 m / epsilon) log(..) from m = {first} on"
 

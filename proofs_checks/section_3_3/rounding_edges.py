@@ -164,6 +164,7 @@ def tree_rounding(levels: int, factor: int, slack: Slack = lem_error) -> Fractio
     "thm:binary",
     "step:binary-display",
     "ours:edge-slack",
+    "ours:dyadic-conditional",
     code=(binary_rounding, dyadic_rounding),
     rejects=[
         (lambda k: 2 * (fibonacci(k + 1) - 1), dyadic_rounding),
@@ -180,9 +181,13 @@ def check_tree_rounding(
     in full, and R_k = 1 + (R_{k-1} + R_{k-2})/2 from R_2 = 1/2 where it counts half."""
     own = [2 * lem_error(HALF, edge=edge) for edge in ("left", "right", "none")]  # type: ignore[arg-type]
     assert own == [1, 1, 2], "as the row says"
+    assert [subject[0](k) for k in (3, 4, 7)] == [3, 6, 32], "as the row says"
+    assert [subject[1](k) for k in (1, 2)] == [0, HALF], "where its recurrence starts"
     for levels in range(1, 13):
-        assert tree_rounding(levels, 2) == subject[0](levels), levels
+        assert tree_rounding(levels, 2) == subject[0](levels) == fibonacci(levels + 2) - 2, levels
         assert tree_rounding(levels, 1) == F(subject[1](levels)), levels
+        before, now, then = (F(subject[1](levels + i)) for i in range(3))
+        assert then == 1 + (now + before) / 2, levels
     return "rounding of a uniform tree: F_(k+2) - 2 ranks under edge adaptation, 2k/3 - 7/9 and less when restricted"
 
 

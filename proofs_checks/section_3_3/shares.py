@@ -172,10 +172,18 @@ def check_depth_budgets(subject: Callable[[float], int] = lambda p: FIRST[p]) ->
         levels, first = smaller[0], subject(p)
         assert smaller == [*range(levels, 40), 500], (p, smaller[:2])
         assert [kary_depth(m, least_arity(m)) for m in (first - 1, first)] == [levels - 1, levels], (p, first)
+        assert c_p(p) / 2 < 40 * (1 - 0.5**40), "beyond: H A is at most c_p 2^d / 2, step:kary-display"
         saved = [shares[d] / d * c_p(p) / 2 / (1 - 0.5**d) for d in (39, 500)]
         assert 1 <= saved[1] <= saved[0] and saved[1] <= 1 + 500 ** (1 - p) / (p - 1), (p, saved)
     assert round(257**8 / 2**64, 2) == 1.03, "as the row says"
-    assert math.isclose(1.25 * kary_constant(2, 2.0), 7.5) and 2 * (2**2 - 1) == 6, "m = 3, K = 3: two levels"
+    assert (least_arity(3), kary_depth(3, 3)) == (3, 2), "as the row says"
+    assert math.isclose((1 + 1 / 4) * kary_constant(2, 2.0), 7.5) and 2 * kary_constant(2, 0.0) == 6, "as the row says"
+    for d in range(2, 6):
+        least = (2 ** (d - 1) + 1) ** (d - 1)  # quantiles of d levels
+        near = (*range(1, 800), *range(least - 500, least + 500), *range(10**5, 10**5 + 500))
+        assert all((kary_depth(m, least_arity(m)) >= d) == (m >= least) for m in near if m > 0), d
+    for m in (*range(1, 3000), *(10**k for k in range(4, 60))):
+        assert -1 < kary_depth(m, least_arity(m)) - math.sqrt(math.log2(m + 1)) < 1, m
     for d in range(2, 60):
         arity = 2 ** (d - 1) + 1
         m = arity ** (d - 1)

@@ -59,7 +59,7 @@ def check_tree_sensitivity(subject: Callable[[str, str], tuple[Fraction, Fractio
     return "uniform trees: sensitivity 1/2 with sharp calibration, 1 under replace; floors 1, and 2 below the root"
 
 
-@check("ours:sharp-tree", code=(thm_binary, lem_empirical_quantiles), rejects=[8, 4])
+@check("ours:sharp-tree", "lem:empirical-quantiles", code=(thm_binary, lem_empirical_quantiles), rejects=[8, 4])
 def check_half_bound(subject: int = 2) -> str:
     """Half of the bounds of thm:binary and of lem:empirical-quantiles, with the Psi^ of each run, without ranks of
     rounding, for the distance to q n: exact laws of sharp trees."""

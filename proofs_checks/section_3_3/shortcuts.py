@@ -47,6 +47,11 @@ def other_half_open(values: Values, o: Fraction) -> tuple[Values, Values]:
     return tuple(v for v in values if v <= o), tuple(v for v in values if v > o)
 
 
+def neither(values: Values, o: Fraction) -> tuple[Values, Values]:
+    """They go to no side, as in Algorithm 2."""
+    return tuple(v for v in values if v < o), tuple(v for v in values if v > o)
+
+
 def closed(values: Values, o: Fraction) -> tuple[Values, Values]:
     """Broken: they go to both."""
     return tuple(v for v in values if v <= o), tuple(v for v in values if v >= o)
@@ -88,7 +93,11 @@ def tree_ratio(shape: Shape, one: Values, other: Values, levels: Levels = QUARTI
 
 
 SOUND = Shape()
-SHAPES = (SOUND, Shape(split=other_half_open))  # records equal to an output on either side
+SHAPES = (
+    SOUND,
+    Shape(split=other_half_open),
+    Shape(split=neither),
+)  # records equal to an output on either side or none
 
 
 @check(

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from fractions import Fraction
 
-from pq.bounds import lem_empirical_quantiles, lem_error, thm_binary
+from pq.bounds import dyadic_conditional, lem_empirical_quantiles, lem_error, thm_binary, thm_kary
 from proofs_checks.engine.registry import check
 from proofs_checks.tools.broken import scaled
 from proofs_checks.tools.exact import INFINITY, Algorithm, Points, Position, Prior, Restricted, gap, log_ball, mechanism
@@ -121,3 +121,38 @@ def check_edges_on_records(
         assert gap(data, q, above) > error + slack, "a bound of less than one for what is certain"
         assert gap(data, q, above) <= error + slack + subject(relative, ties, True)
     return f"records at the lower edge: (1 - q~) t beside the slack for outputs above it ({cases} cases), else no bound"
+
+
+@check(
+    "lem:empirical-quantiles",
+    "step:random-psi",
+    "thm:binary",
+    "thm:kary-main",
+    "thm:kary",
+    "ours:dyadic-conditional",
+    "text:repetitions",
+    code=(lem_empirical_quantiles, thm_binary, thm_kary, dyadic_conditional),
+    rejects=[F(41, 2), F(43, 2), F(20)],
+)
+def check_atom_on_ties(median: int | Fraction = 21) -> str:
+    """Why no prior may have an atom at a record: the median comes out at the value of 10 of 40 records, without error,
+    and all of these are lost to the node above it. There 3/4 aims five ranks too high, for certain or (half of its
+    prior on the right cell, as far from the node's target as the other half but for a rank) nearly so.
+
+    median: where its prior is.
+    """
+    data = Points((*map(F, range(1, 21)), *(F(21),) * 10, *map(F, range(31, 41))))
+    z, beta, quarter = F(1, 10**300), HALF, {10 + HALF: F(1)}
+    for third, restricted in (({35 + HALF: F(1)}, True), ({30 + HALF: HALF, 39 + HALF: HALF}, False)):
+        for arity in (2,) if restricted else (2, 3):  # the root of three quantiles and K = 3 has the lower two
+            zs = (z**4, z**4, z) if arity == 3 else (z,) * 3  # p = 2
+            algorithm = Algorithm(QUARTERS, (quarter, {F(median): F(1)}, third), zs, arity=arity)
+            ((outputs, chance),) = ((o, p) for o, p in algorithm.law(data).items() if p > HALF)
+            largest = max(algorithm.gaps(data, outputs))
+            total = sum(inverse_psis(data, algorithm, outputs)) if restricted else algorithm.inverse_psi_sum(data)  # type: ignore[arg-type]
+            log_psi, one = -float(log_ball(total / 3)), -2 * float(log_ball(z))  # epsilon of the leaf's mechanism
+            claims = [lem_empirical_quantiles(log_psi, 2 * one, 3, 0.5), dyadic_conditional(log_psi, 2 * one, 3, 0.5)]
+            if not restricted:
+                claims = [thm_binary(log_psi, 2 * one, 3, 0.5) if arity == 2 else thm_kary(log_psi, 10 * one, 3, 0.5)]
+            assert chance > beta and largest == (5 if restricted else 9) and max(claims) < largest - 2, "it survives"
+    return "an atom on 10 equal records: thm:binary and thm:kary claim a gap below 7, lem:empirical-quantiles below 3"
