@@ -224,7 +224,7 @@ def gap_at(data: Sequence[int], share: F, o: F) -> int:
     return abs(sum(v < o for v in data) - int(share * len(data)))
 
 
-@check("eq:l2sensitivity", "ours:gradient-sensitivity", code=gap_at, rejects=[0, 2])
+@check("eq:l2sensitivity", "lem:refined-sensitivity", "ours:gradient-sensitivity", code=gap_at, rejects=[0, 2])
 def check_gap_change(subject: int = 1) -> str:
     """eq:l2sensitivity: one record changes the gap by at most 1 everywhere, added, removed or replaced: small data."""
     rank, target, up, risen, n = z3.Ints("rank target up risen n")
@@ -292,6 +292,7 @@ def exponent(epsilons: Sequence[int]) -> int:
 
 
 @check(
+    "lem:refined-sensitivity",
     "sec:refined-sensitivity",
     "eq:l2sensitivity",
     rejects=[
