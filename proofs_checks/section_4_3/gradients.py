@@ -123,7 +123,13 @@ def parted_pair(d: int, crowd: int, packed: int, m: int) -> tuple[list[F], list[
 def check_sensitivity_of_many_reached(subject: Callable[..., float] = bounds.lem_refined_sensitivity) -> str:
     """Several quantiles of the same budget: neighbours come as close to sqrt(2) (d/gamma) tanh(eps/4) as wanted, with
     two cells too: one quantile's inner product falls by exp(-eps/2), another's rises, each by an entry at the floor."""
-    cases = [(2, 1.0, 0.4, 2, 30, 0), (2, 0.1, 0.4, 2, 150, 0), (5, 4.0, 1.0, 2, 10, 0), (3, 4.0, 0.4, 4, 10, 6)]
+    cases = [
+        (2, 1.0, 0.4, 2, 30, 0),
+        (2, 1.0, 1.0, 2, 30, 0),
+        (2, 0.1, 0.4, 2, 150, 0),
+        (5, 4.0, 1.0, 2, 10, 0),
+        (3, 4.0, 0.4, 4, 10, 6),
+    ]
     for d, epsilon, gamma, m, crowd, packed in cases:
         data, other, qs = parted_pair(d, crowd, packed, m)
         assert all(int(q * len(data)) == int(q * len(other)) for q in qs), "a rank moves"

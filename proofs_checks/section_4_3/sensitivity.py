@@ -7,6 +7,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from itertools import chain, combinations, pairwise, product
+from operator import mul
 from typing import Any
 
 import mpmath
@@ -319,7 +320,9 @@ def check_ratios(subject: Callable[[Sequence[int]], Any] = exponent) -> str:
         slopes = slope_of(score, weight)
         terms = [g * (1 - k) for g, k in zip(slopes, chain(*ratios(score, other, weight)), strict=True)]
         moved = [g - v for g, v in zip(slopes, slope_of(other, weight), strict=True)]
-        assert terms == moved and slope_of(weight, weight) != slopes, "the display's squares"
+        assert terms == moved, "s_ij (1 - kappa_ij) over <s_i, W_i>^2, in the proportion of all"
+        own, printed_as = ([sum(map(mul, a, b)) for a, b in zip(v, weight, strict=True)] for v in (score, weight))
+        assert own != printed_as, "not over <W_i, W_i>^2"
         for row, e, was, then, w in zip(ratios(score, other, weight), epsilons, score, other, weight, strict=True):
             shares = [s * v / sum(a * b for a, b in zip(was, w, strict=True)) for s, v in zip(was, w, strict=True)]
             for kappa, share, rise in zip(row, shares, (b / a for a, b in zip(was, then, strict=True)), strict=True):
