@@ -233,7 +233,7 @@ def check_samples_suffice(subject: tuple[Bracket, Bracket] = (cells_bracket, smo
     """After so many samples the regret of thm:quantile-regret, over T, and the deviation of a mean of T losses of that
     range come to at most 2 (log T)^(5/4) alpha, for m = 1 and 10^4. With hardly any V the theorem still has two cells,
     and after the printed samples it says less for the Lipschitz class. Ours, with m^{3/2} for m^2 and for cells the
-    range log(d/lambda), are as many as are needed too."""
+    range log(d/lambda), suffice as well."""
     most, beta = 0.0, 0.05
     budgets = ((1.0, 1.0), (1.0, 1e-8), (1e-6, 1.0))  # epsilon, epsilon'
     cases = itertools.product((1, 10**4), budgets, (0.5, 1e-3), (0.1, 1e-4))
