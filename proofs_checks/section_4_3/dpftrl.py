@@ -155,6 +155,9 @@ def check_stability(subject: tuple[float, float] = (1.0, 1.0)) -> str:
     step = 1e-3 * np.array([1.0, -1.0])  # one small step of the entropic learner, and its worst comparator
     needed = _loss_of_learner(_entropic, step[None], 1.0) - float(step @ _entropic(step)) - _entropy(_entropic(step))
     assert 0.4999 < needed / 1e-6 <= 0.5, "half is the least for either"
+    other = -step  # the worst comparator of the quadratic learner, whose squares are |step|^2
+    needed = _loss_of_learner(_quadratic, step[None], 1.0) - float(step @ other) - _half_square(other)
+    assert math.isclose(needed, 0.5 * float(step @ step)), "for the quadratic one exactly"
     assert 0.5 - 1e-6 <= most <= 0.5 + 1e-6, f"as the row says: {most}"
     return "mirror-descent regret and |theta~ - theta| <= eta |b|_* in 400 random cases; half of eta sum |g|^2 is least"
 
