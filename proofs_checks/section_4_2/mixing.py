@@ -304,6 +304,9 @@ def check_order_statistic_prior(
         left = sum(sympy.binomial(n, j) * u**j * (1 - u) ** (n - j) for j in range(k, n + 1))
         for tail, power, factor in zip((right, left), subject(n, k), (k - 1, k), strict=True):
             assert sympy.limit(tail / u**power, u, 0) == math.comb(n, factor), (n, k)
+    for k, n in itertools.combinations_with_replacement(range(1, 13), 2):  # the least power of u in each of the sums
+        terms = [[(n - j, j) for j in range(k)], [(j, n - j) for j in range(k, n + 1)]]  # u^a (1 - u)^b, at 0: u^a
+        assert tuple(min(a for a, _ in side) for side in terms) == subject(n, k), (n, k)
     return "order-statistic prior: pq's masses are the binomial sums; tails of power 1 become powers n - k + 1 and k"
 
 

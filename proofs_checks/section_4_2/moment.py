@@ -11,7 +11,7 @@ from pq.bounds import cor_quantile, moment_consistency
 from proofs_checks.engine.registry import check
 from proofs_checks.tools.broken import scaled
 from proofs_checks.tools.cases import mix, one_quantile_cases
-from proofs_checks.tools.exact import Grid, Restricted, gap, mechanism
+from proofs_checks.tools.exact import Grid, Restricted, gap, mechanism, psi
 
 F = Fraction
 HALF = F(1, 2)
@@ -36,6 +36,7 @@ def check_moment_consistency(subject: Callable[[float, float, float], float] = m
     ):
         trusted = {o: mass / sum(rho.values()) for o, mass in rho.items()}
         perfect = {math.floor(q * data.size) + HALF: F(1)}
+        assert psi(data, q, mix(perfect, trusted, weight), z) >= 1 - weight, "as the row says"
         law = mechanism(Restricted(data, *WHOLE), q, mix(perfect, trusted, weight), z)
         limit = subject(-2 * math.log(z), float(beta), float(weight))
         assert sum(p for o, p in law.items() if gap(data, q, o) > limit * (1 + 1e-12)) <= beta, (data, q, weight)

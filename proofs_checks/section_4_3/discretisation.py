@@ -134,6 +134,10 @@ def check_edge_interval(subject: Callable[[Sequence[F]], F] = with_ends) -> str:
             psi = without_ends(data) if rank and len(data) > 1 else subject(data)  # from rank 1 on both do
             inner = _inner([width * x for x in data], width, rank, z, weights)
             assert inner >= gamma * (width * psi) / width, (data, rank)
+    # of <s, W> the optimal interval alone is so much: a density of at least gamma/(b - a), on a length of psi or more
+    density, least, floor, length, apart = z3.Reals("density least floor length apart")
+    known = (floor >= 0, density >= floor, apart >= 0, length >= apart, least >= density * length)
+    follows(*known, goal=least >= floor * apart)
     row = _inner([F(1, 1000), HALF], F(1), 0, F(1, 100), [F(1, 4), F(3, 4)])
     assert (round(float(row), 4), HALF * F(499, 1000)) == (0.0031, F(2495, 10**4)), "as the row says"
     least = _inner([F(1, 1000), HALF], F(1), 0, F(1, 10**9), [F(1, 4), F(3, 4)])

@@ -37,6 +37,7 @@ def check_any_two_gradients(subject: Fraction | int = 2) -> str:
         weights = random_rows(rng, m, d, gamma)
         pair = [[[F(int(v)) for v in row] for row in 10 ** rng.integers(0, 5, (m, d))] for _ in range(2)]
         one, two = (slope_of(scores, weights) for scores in pair)
+        assert min(one + two) >= 0, "minus the gradients"
         assert sum(a * b for a, b in zip(one, two, strict=True)) >= 0
         assert sum((a - b) ** 2 for a, b in zip(one, two, strict=True)) <= subject * (d / gamma) ** 2, trial
     for d, gamma in product((3, 5), (F(1, 10), F(1))):
@@ -89,6 +90,11 @@ def check_sensitivity_of_few_cells(subject: Callable[[float, int, float], float]
         data, other, q = crowded_pair(d, first, int(60 / epsilon), alike)
         reached, limit = gradient_distance(data, other, [q], [weights], epsilon), subject(epsilon, d, gamma)
         assert limit * (1 - 1e-3) <= reached <= limit * (1 + 1e-9), (d, gamma, epsilon, reached / limit)
+        if d == 2:  # p is a law on both cells, so the gradient moves by (1/W_1, 1/W_2) times what p_1 moves
+            p, w = np.meshgrid(np.linspace(0, 1, 201), gamma / 2 + (1 - gamma) * np.linspace(0, 1, 41))
+            for more in (epsilon, -epsilon):  # the scores' ratio changes by a factor exp(epsilon) at most
+                moved = np.abs(p * np.exp(more) / (p * np.exp(more) + 1 - p) - p) * np.hypot(1 / w, 1 / (1 - w))
+                assert moved.max() <= limit * (1 + 1e-9), (gamma, epsilon, "two cells")
     return "m = 1: sqrt(2)(d/gamma) tanh(eps/4) is the supremum for d >= 3; two cells have less unless gamma = 1"
 
 
@@ -117,7 +123,13 @@ def parted_pair(d: int, crowd: int, packed: int, m: int) -> tuple[list[F], list[
 def check_sensitivity_of_many_reached(subject: Callable[..., float] = bounds.lem_refined_sensitivity) -> str:
     """Several quantiles of the same budget: neighbours come as close to sqrt(2) (d/gamma) tanh(eps/4) as wanted, with
     two cells too: one quantile's inner product falls by exp(-eps/2), another's rises, each by an entry at the floor."""
-    cases = [(2, 1.0, 0.4, 2, 30, 0), (2, 0.1, 0.4, 2, 150, 0), (5, 4.0, 1.0, 2, 10, 0), (3, 4.0, 0.4, 4, 10, 6)]
+    cases = [
+        (2, 1.0, 0.4, 2, 30, 0),
+        (2, 1.0, 1.0, 2, 30, 0),
+        (2, 0.1, 0.4, 2, 150, 0),
+        (5, 4.0, 1.0, 2, 10, 0),
+        (3, 4.0, 0.4, 4, 10, 6),
+    ]
     for d, epsilon, gamma, m, crowd, packed in cases:
         data, other, qs = parted_pair(d, crowd, packed, m)
         assert all(int(q * len(data)) == int(q * len(other)) for q in qs), "a rank moves"
@@ -154,7 +166,7 @@ def check_gradient_bounded(subject: Callable[[int, int, Sequence[int]], Fraction
 
     It is unbounded only over data sets of all sizes: a weight of one on the cell of the least score.
     """
-    shares = (F(0), F(1, 5), F(1, 2), F(99, 100))
+    shares = (F(0), F(1, 5), F(1, 2), F(99, 100), F(1))
     for n in range(5):
         gaps = {gap_at(data, q, F(8)) for data in combinations(range(1, 8), n) for q in shares}
         gaps |= {gap_at(data, q, o) for data in combinations(range(1, 6), n) for q in shares for o in map(F, range(7))}

@@ -10,6 +10,7 @@ from typing import Any
 
 import mpmath
 import numpy as np
+import z3
 from flint import arb
 
 from pq import bounds
@@ -17,6 +18,7 @@ from pq.bounds import thm_quantile_regret
 from proofs_checks.engine.registry import check
 from proofs_checks.tools.broken import printed
 from proofs_checks.tools.gaussian import certify
+from proofs_checks.tools.solver import follows
 
 F = Fraction
 HALF = Fraction(1, 2)
@@ -218,5 +220,7 @@ def check_printed_comparator(subject: Callable[[F, F], bool] = lambda lam, gamma
         assert (floor >= gamma) == subject(lam, gamma), (gamma, lam)
         cost = -math.log1p(-float(short))  # of the weight that is taken from the prior
         assert not subject(lam, gamma) or cost <= 2 * float(short) * math.log(2) * (1 + 1e-12), (gamma, lam)
+    g, v = z3.Reals("gamma lambda")
+    follows(v > 0, v < g, g <= 1, goal=(1 - g + v) * v + g - v < g)
     assert min(1 - HALF + F(2, 5), F(1)) * F(2, 5) + HALF - F(2, 5) == F(46, 100), "as the row says"
     return "the printed comparator is gamma-robust for lambda = 0 or lambda >= gamma only"

@@ -202,6 +202,7 @@ def check_node_count(subject: Callable[..., int] = bounds.tree_nodes) -> str:
             if total and most > math.ceil(math.log2(steps)):
                 short.append(steps)
     assert short == [1, 2, 4, 8, 16, 32, 64]
+    assert (subject(2, release_total=True), math.ceil(math.log2(2))) == (2, 1), "as the row says"
     assert all(math.ceil(math.log2(steps + 1)) == bounds.tree_nodes(steps) for steps in range(1, 1000))
     return f"nodes per gradient: ceil(log2 T) for theta_1..theta_T; one more with the T-th sum at T = {short}"
 
@@ -216,6 +217,7 @@ def check_gaussian_width(subject: Callable[[int], float] = lambda p: 2 * math.sq
         width = mpmath.quad(lambda x, p=p: 1 - mpmath.erf(x / mpmath.sqrt(2)) ** p, [0, 2, 4, 6, 8, 20])
         assert width <= math.sqrt(2 * math.log(2 * p)) * (1 + 1e-12)
         assert width <= subject(p) or p == 1, (p, float(width))
+        assert p > 1 or abs(width - mpmath.sqrt(2 / mpmath.pi)) < 1e-12, "as the row says"
     for p in (1, 2, 10, 100):
         assert mpmath.sqrt(2) * mpmath.gammaprod([(p + 1) / mpmath.mpf(2)], [p / mpmath.mpf(2)]) <= math.sqrt(p)
     # For all p: E exp(s |z|) <= 2 exp(s^2/2), so that the width is at most (log 2p + s^2/2)/s for any s > 0.

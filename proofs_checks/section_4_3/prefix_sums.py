@@ -13,6 +13,7 @@ from fractions import Fraction
 from itertools import accumulate, pairwise
 
 import numpy as np
+import sympy
 import z3
 from flint import arb
 
@@ -151,10 +152,12 @@ def square_root_error(steps: int) -> Fraction:
 def tree_error(steps: int, refined: bool = False) -> Fraction:
     """The same for the tree: a value is in T.bit_length() nodes, and sum t adds a node for each binary one of t.
 
-    refined: a node of height h is estimated from its descendants too, and has the variance 1 / (2 - 2^-h).
+    refined: a node of height h is estimated from its descendants too, and has the variance 1 / (2 - 2^-h): the mean of
+    the node and of the sum of its two halves, weighted by their precisions (Honaker).
     """
     nodes = [[h for h in range(t.bit_length()) if t >> h & 1] for t in range(1, steps + 1)]
     variances = [1 / (2 - F(1, 2**h)) if refined else F(1) for h in range(steps.bit_length())]
+    assert not refined or all(1 / node == 1 + 1 / (2 * half) for half, node in pairwise(variances)), "Honaker's"
     return steps.bit_length() * sum(variances[h] for heights in nodes for h in heights) / steps
 
 
@@ -190,8 +193,14 @@ def check_square_root_error(subject: Callable[[int], Fraction] = square_root_err
     grown = [j * c * c for j, c in enumerate(coefficients(200))]
     assert all(before < after for before, after in pairwise(grown)) and arb(float(grown[-1])) < 1 / arb.pi()
     assert all(float(s) <= 1 + (1 + math.log(t)) / math.pi for t, s in enumerate(squares(300), 1)), "as the row says"
-    ones = list(accumulate(t.bit_count() for t in range(4096)))
-    assert all(2 * ones[n - 1] >= n * math.log2(0.75 * n) - 1e-9 for n in range(1, 4096))
+    ones = list(accumulate((t.bit_count() for t in range(4096)), initial=0))
+    assert all(2 * ones[n] >= n * math.log2(0.75 * n) - 1e-9 for n in range(1, 4096))
+    halves = [(n, n.bit_length() - 1, n - 2 ** (n.bit_length() - 1)) for n in range(2, 4096)]
+    assert all(2 * ones[n] == a * 2**a + 2 * rest + 2 * ones[rest] for n, a, rest in halves), "n = 2^a + rest"
+    x = sympy.symbols("x", positive=True)
+    rise = sympy.diff(2 * x + (x * sympy.log(x) - (1 + x) * sympy.log(1 + x) + sympy.log(F(4, 3))) / sympy.log(2), x)
+    assert sympy.simplify(rise - 2 - (sympy.log(x) - sympy.log(1 + x)) / sympy.log(2)) == 0, "g'"
+    assert F(1, 3) / (1 + F(1, 3)) == F(1, 2**2), "the root of g', as x/(1 + x) grows"
     third, two = arb(1) / 3, arb(2).log()
     least = 2 * third + third * third.log() / two - 4 * third * (4 * third).log() / two + (4 * third).log() / two
     assert abs(least) < 1e-12 and least.contains(0)

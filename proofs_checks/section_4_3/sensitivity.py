@@ -6,7 +6,8 @@ import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
 from fractions import Fraction
-from itertools import combinations, pairwise, product
+from itertools import chain, combinations, pairwise, product
+from operator import mul
 from typing import Any
 
 import mpmath
@@ -49,6 +50,8 @@ def check_lipschitz(subject: Callable[[int, float], float] = bounds.lem_lipschit
     slopes = [-sympy.diff(loss, v).subs({v: sympy.Rational(str(x)) for v, x in at.items()}) for v in w]
     rows = [[at[v] for v in w[:2]], [at[v] for v in w[2:]]]
     assert slopes == [sympy.Rational(str(x)) for x in slope_of(scores, rows)], "the gradient of the loss"
+    stated = -sympy.log((1 / (w[0] + 2 * w[1]) + 1 / (3 * w[2] + 5 * w[3])) / 2)  # as the lemma states it, for m = 2
+    assert sympy.simplify(sympy.exp(stated + loss)) == 2, "minus the loss, but for a constant"
     rng = np.random.default_rng(23)
     for _ in range(300):
         m, d = int(rng.integers(1, 4)), int(rng.integers(2, 6))
@@ -222,7 +225,7 @@ def gap_at(data: Sequence[int], share: F, o: F) -> int:
     return abs(sum(v < o for v in data) - int(share * len(data)))
 
 
-@check("eq:l2sensitivity", "ours:gradient-sensitivity", code=gap_at, rejects=[0, 2])
+@check("eq:l2sensitivity", "lem:refined-sensitivity", "ours:gradient-sensitivity", code=gap_at, rejects=[0, 2])
 def check_gap_change(subject: int = 1) -> str:
     """eq:l2sensitivity: one record changes the gap by at most 1 everywhere, added, removed or replaced: small data."""
     rank, target, up, risen, n = z3.Ints("rank target up risen n")
@@ -290,6 +293,7 @@ def exponent(epsilons: Sequence[int]) -> int:
 
 
 @check(
+    "lem:refined-sensitivity",
     "sec:refined-sensitivity",
     "eq:l2sensitivity",
     rejects=[
@@ -304,7 +308,8 @@ def check_ratios(subject: Callable[[Sequence[int]], Any] = exponent) -> str:
     """kappa_j in exp(+-eps) for one quantile and kappa_ij in exp(+-2 max eps_i) for several of any budgets, exactly,
     and nearly reached, by entries with hardly any weight: a share r of its row keeps an entry's ratio below
     h H/(r h + (1 - r)/h)^2, with h = exp(eps_i/2) and H the largest of them. So the doubled bound is at least
-    sqrt(2) tanh(max eps_i/4), what the gradient can move."""
+    sqrt(2) tanh(max eps_i/4), what the gradient can move. The display's distance of the gradients is that of these
+    ratios with <s, W> where it has <W, W>, and another one with that."""
     rng, z, reached = np.random.default_rng(151), F(1, 3), dict[int, F]()  # z = exp(-1/2): budgets are whole numbers
     for trial in range(600):
         epsilons = ((1,), (1, 1), (1, 2), (3, 1, 1))[trial % 4]
@@ -312,6 +317,12 @@ def check_ratios(subject: Callable[[Sequence[int]], Any] = exponent) -> str:
         score = [[F(int(v), 50) for v in rng.integers(1, 51, d)] for _ in epsilons]
         other = [[s * z ** (int(rng.choice([-1, 1])) * e) for s in row] for e, row in zip(epsilons, score, strict=True)]
         weight = [[F(int(v), 10) for v in 10 ** rng.integers(0, 5, d)] for _ in epsilons]
+        slopes = slope_of(score, weight)
+        terms = [g * (1 - k) for g, k in zip(slopes, chain(*ratios(score, other, weight)), strict=True)]
+        moved = [g - v for g, v in zip(slopes, slope_of(other, weight), strict=True)]
+        assert terms == moved, "s_ij (1 - kappa_ij) over <s_i, W_i>^2, in the proportion of all"
+        own, printed_as = ([sum(map(mul, a, b)) for a, b in zip(v, weight, strict=True)] for v in (score, weight))
+        assert own != printed_as, "not over <W_i, W_i>^2"
         for row, e, was, then, w in zip(ratios(score, other, weight), epsilons, score, other, weight, strict=True):
             shares = [s * v / sum(a * b for a, b in zip(was, w, strict=True)) for s, v in zip(was, w, strict=True)]
             for kappa, share, rise in zip(row, shares, (b / a for a, b in zip(was, then, strict=True)), strict=True):
@@ -330,7 +341,7 @@ def check_ratios(subject: Callable[[Sequence[int]], Any] = exponent) -> str:
     both = (*moved, total > 0, total <= h, h * total >= 1)
     follows(*both, goal=rise * mean * mean * total <= h**4)
     follows(*both, goal=rise * mean * mean * total * h**4 >= 1)
-    # h = exp(max eps_i / 2): sqrt(2) (h - 1)/(h + 1) <= min(2, h^4 - 1)
-    follows(h >= 1, goal=z3.And(2 * (h - 1) ** 2 <= 4 * (h + 1) ** 2, 2 * (h - 1) <= (h + 1) * (h**4 - 1)))
+    # h = exp(max eps_i / 2): sqrt(2) (h - 1)/(h + 1) < min(2, h^2 - 1) <= min(2, h^4 - 1)
+    follows(h > 1, goal=z3.And(2 * (h - 1) ** 2 < 4 * (h + 1) ** 2, 2 * (h - 1) < (h + 1) * (h**2 - 1), h**2 < h**4))
     share = float(reached[2] * z**4)
     return f"kappa within exp(+-eps) for m = 1, exp(+-2 max eps_i) for m > 1 (exact; {share:.4f} of it reached)"

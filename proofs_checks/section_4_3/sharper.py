@@ -152,7 +152,7 @@ def check_cell_integral(subject: Fraction = EIGHTH) -> str:
         slopes = [F(int(step), 10) for step in rng.integers(-10, 11, 6)] if trial else [F(1)] * 6
         for k in range(1, 12):
             found = abs(cell_integral(slopes, F(k, 12)))
-            assert found <= subject, slopes
+            assert found <= 4 * subject * F(k, 12) * F(12 - k, 12), slopes
             largest = max(largest, found)
     assert largest == subject, "a line needs exactly this much"
     return "a cell's error is at most V w^2/8 for each end of a part, attained by a line (sympy; 300 exact densities)"
@@ -250,8 +250,18 @@ def _assert_scores(rng: np.random.Generator, bound: Callable[..., float]) -> Non
     ]
     separation = with_ends(records)
     limit = bound(1, d, float(gamma), lipschitz=0.2, width=1.0, separation=float(separation))
-    sums = [F(0), F(0)]
+    sums, pieces_of = [F(0), F(0)], list(itertools.pairwise(ends))
     for rank in map(int, ranks):
+        heights = [z ** abs(k - rank) for k in range(len(cells))]
+        assert sum(abs(b - a) for a, b in itertools.pairwise(heights)) <= 2, "rises to its largest value and falls"
+        for c, (left, right) in enumerate(itertools.pairwise(F(j, d) for j in range(d + 1))):
+            parts = [(max(low, left), min(high, right)) for low, high in pieces_of]
+            error = sum(
+                h * (_integral(values, *part) + (lift - means[c]) * (part[1] - part[0]))
+                for h, part in zip(heights, parts, strict=True)
+                if part[0] < part[1]
+            )
+            assert abs(error) <= F(limit) * gamma * separation / 2 * (1 + F(1, 10**9)), "V w^2/8 in a cell"
         exact, mean = (sum((z ** abs(k - rank) * cell[i] for k, cell in enumerate(cells)), F(0)) for i in (0, 1))
         assert float(log_ball(exact / mean)) <= limit * (1 + 1e-9), (slopes, records)
         assert abs(exact - mean) <= F(limit) * gamma * separation * (1 + F(1, 10**9)), "V w^2/4 in all, either way"
