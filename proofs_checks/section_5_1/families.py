@@ -284,8 +284,8 @@ def check_two_lines(subject: tuple[F, F] = (F(1), F(1))) -> str:
     for at, entry in (((q, q), g.diff(q) * mass - g**2), ((p, p), -f.diff(p) * mass - f**2), ((p, q), f * g)):
         assert sympy.simplify(sympy.log(mass).diff(*at) * mass**2 - entry) == 0, at
     one, two = (z3.RealVal(str(factor)) for factor in subject)
-    # Both lines for every smooth log-concave f: the slope s of log f falls, so f' = s f lies between s_q f and s_p f from
-    # p to q; summed up over it, s_q Z <= f(q) - f(p) <= s_p Z.
+    # Both lines for every smooth log-concave f: the slope s of log f falls, so f' = s f lies between s_q f and s_p f
+    # from p to q; summed up over it, s_q Z <= f(q) - f(p) <= s_p Z.
     s, s_p, s_q, height, share, rise = z3.Reals("s s_p s_q height Z rise")
     follows(s_q <= s, s <= s_p, height > 0, goal=z3.And(s_q * height <= s * height, s * height <= s_p * height))
     follows(height > 0, s_q * share <= rise, goal=height * (s_q * share) <= one * height * rise)
