@@ -52,6 +52,8 @@ def check_sequential_privacy(subject: Callable[[Any, Any], Any] = both_runs) -> 
             assert exact <= delta, (epsilon, mpmath.nstr(exact, 4))
         far = exact_delta(mpmath.mpf(50), printed_runs(mpmath.mpf(50), delta) / mpmath.sqrt(2))
         half = exact_delta(mpmath.mpf(1), printed_runs(mpmath.mpf(1), delta) / 2 / mpmath.sqrt(2))
+        limit = 2 * mpmath.log(2 / delta)  # of thm:dpftrl at delta'/2
+        assert mpmath.nint(limit) == 29 and limit > 50 / 2, "as the row says"
         assert min(far, half) > delta and mpmath.nstr(half, 1) == "7.0e-6", "as the row says"
     return (
         f"thm:sequential at delta' = 1e-6: exact delta {mpmath.nstr(far, 3)} at eps' = 50 with the printed sigma; "
