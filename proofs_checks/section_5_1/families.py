@@ -211,6 +211,8 @@ def _valley(x: F) -> F:
 
 @check(
     "text:burridge",
+    "text:only-log-concave",
+    "thm:impossibility",
     rejects=[
         ((_box, _valley), F(1)),
         ((lambda x: (_box(x + 1) + _box(x - 1)) / 2,), F(1)),
@@ -281,8 +283,14 @@ def check_two_lines(subject: tuple[F, F] = (F(1), F(1))) -> str:
     f, g = law(p).diff(p), law(q).diff(q)
     for at, entry in (((q, q), g.diff(q) * mass - g**2), ((p, p), -f.diff(p) * mass - f**2), ((p, q), f * g)):
         assert sympy.simplify(sympy.log(mass).diff(*at) * mass**2 - entry) == 0, at
-    fp, fq, slope_p, slope_q = z3.Reals("fp fq slope_p slope_q")  # the slopes are f' times Z
     one, two = (z3.RealVal(str(factor)) for factor in subject)
+    # Both lines for every smooth log-concave f: the slope s of log f falls, so f' = s f lies between s_q f and s_p f
+    # from p to q; summed up over it, s_q Z <= f(q) - f(p) <= s_p Z.
+    s, s_p, s_q, height, share, rise = z3.Reals("s s_p s_q height Z rise")
+    follows(s_q <= s, s <= s_p, height > 0, goal=z3.And(s_q * height <= s * height, s * height <= s_p * height))
+    follows(height > 0, s_q * share <= rise, goal=height * (s_q * share) <= one * height * rise)
+    follows(height > 0, s_p * share >= rise, goal=height * (s_p * share) >= two * height * rise)
+    fp, fq, slope_p, slope_q = z3.Reals("fp fq slope_p slope_q")  # the slopes are f' times Z
     facts = (fp >= 0, fq >= 0, slope_q <= one * fq * (fq - fp), slope_p >= two * fp * (fq - fp))
     across, down = slope_q - fq * fq, -slope_p - fp * fp
     follows(*facts, goal=z3.And(across <= 0, down <= 0, across * down >= (fp * fq) * (fp * fq)))

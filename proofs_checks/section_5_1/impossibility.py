@@ -369,6 +369,10 @@ def check_item_two_equality(subject: Callable[[Any, Any], Any] = normal_mass) ->
                     least, most = -mpmath.log(subject(-psi / 2, psi / 2)), -mpmath.log(subject(radius - psi, radius))
                     missed = missed or not least <= a * radius + mpmath.log(b / psi) <= most
                 assert missed, f"a={float(a)}, b={float(b)} attains equality at every R"
+        # All a > 0 and b: aR + log(b f(0)) leaves (0, R^2/2) at R = a, or where it is half of its value at 0.
+        slope, start, size = z3.Reals("a start R")
+        follows(slope > 0, start >= 0, size == slope, goal=slope * size + start > size * size / 2)
+        follows(slope > 0, start < 0, 2 * slope * size == -start, goal=z3.And(size > 0, slope * size + start < 0))
         for k in range(60):  # the density on (-R, R) is from exp(-R^2/2) to 1 times that at 0
             radius = mpmath.mpf(2) ** -k
             ends = [mpmath.sqrt(2 * mpmath.pi) * subject(x - radius / 4, x) for x in (radius / 8, radius)]

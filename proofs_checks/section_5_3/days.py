@@ -7,12 +7,15 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from datetime import date
 from fractions import Fraction
+from functools import cache
 from typing import Any
 
 import numpy as np
 
 import pq
 from pq.core.budget.ledger import BudgetExceededError, Ledger
+from pq.losses import proxy
+from pq.sequential import PubProx
 from pq.truth.evaluate import log_psi
 from proofs_checks.engine.registry import check
 from proofs_checks.tools.exact import Grid, Law, Points, Prior, Restricted, log_ball, max_loss, mechanism, psi
@@ -58,64 +61,76 @@ def check_discretisation_width(subject: Bound = least_width) -> str:
     return f"the grid bounds the optimal interval from below but for ties at its rank: {len(least)} kinds of data"
 
 
-Follow = Callable[[Fraction, Points], Prior]
+Follow = Callable[[Fraction], Prior]  # from what was learnt of today to tomorrow's prior
+Told = Callable[[Fraction, Points], Fraction]
 FEW = F(1, 10**6)  # mass of places that are hardly ever released
+PLACES = tuple(k + HALF for k in range(4))
 
 
-def after_output(o: Fraction, data: Points) -> Prior:
-    """Tomorrow's prior, from what was released today."""
+def by_step(o: Fraction) -> Prior:
+    """Nearly all of tomorrow's prior on one side."""
     return {HALF: FEW, 3 + HALF: 1 - FEW} if o > 2 else {HALF: 1 - FEW, 3 + HALF: FEW}
 
 
-def after_data(o: Fraction, data: Points) -> Prior:
-    """Tomorrow's prior, from today's data."""
-    return {HALF: FEW, 3 + HALF: 1 - FEW} if data.size > 3 else {HALF: 1 - FEW, 3 + HALF: FEW}
+@cache
+def by_pubprox(o: Fraction) -> Prior:
+    """The masses that PubProx has around the places once it has seen a released value."""
+    predictor = PubProx([0.5], loc=1.0, scale=1.0, resolution=1.0, dimension=0)
+    predictor.observe([], [float(o)])
+    ends, law = (-math.inf, 1.0, 2.0, 3.0, math.inf), predictor.priors([])[0]
+    masses = [F(math.exp(law.log_mass(*cell))) for cell in itertools.pairwise(ends)]
+    return {place: mass / sum(masses) for place, mass in zip(PLACES, masses, strict=True)}
 
 
-def two_days(first: Points, second: Points, z: Fraction, follow: Follow) -> dict[tuple[Any, Any], Fraction]:
+def the_output(o: Fraction, data: Points) -> Fraction:
+    """What the learner is told of today: the released value."""
+    return o
+
+
+def two_days(first: Points, second: Points, z: Fraction, told: Told, follow: Follow) -> dict[tuple[Any, Any], Fraction]:
     """Law of the medians released on two days; the second prior comes from `follow`."""
-    prior = {HALF: FEW, 1 + HALF: HALF, 2 + HALF: HALF - 2 * FEW, 3 + HALF: FEW}
+    prior = dict(zip(PLACES, (FEW, HALF, HALF - 2 * FEW, FEW), strict=True))
     whole = (-math.inf, math.inf)
     law = {}
     for o, p in mechanism(Restricted(first, *whole), HALF, prior, z).items():
-        for v, share in mechanism(Restricted(second, *whole), HALF, follow(o, first), z).items():
+        for v, share in mechanism(Restricted(second, *whole), HALF, follow(told(o, first)), z).items():
             law[o, v] = p * share
     return law
 
 
-def _losses(pairs: Sequence[tuple[Points, Points]], z: Fraction, follow: Follow) -> Fraction:
-    """Largest ratio of the laws of the first pair against the second and back."""
-    one, two = (two_days(*pair, z, follow) for pair in pairs)
-    return max(max(p / two[k], two[k] / p) for k, p in one.items())
+@check(
+    "text:proxy-losses",
+    code=(proxy, PubProx),
+    rejects=[
+        lambda o, data: F(7, 2) if data.size > 3 else HALF,  # the data
+        lambda o, data: o if data.size <= 3 else F(7, 2),  # both
+        lambda o, data: o if data.below(o) < data.size else HALF,  # how far it lies from the data
+    ],
+)
+def check_proxy_privacy(subject: Told = the_output) -> str:
+    """Learning from released values costs nothing: two days about different people, budget epsilon each (exact), by a
+    step rule and by PubProx. The law of the released value depends on the data, and the proxy loss on that value.
 
-
-def _after_both(o: Fraction, data: Points) -> Prior:
-    """Tomorrow's prior from what was released, but for data that are large."""
-    return after_output(o if data.size <= 3 else F(9), data)
-
-
-def _after_near(o: Fraction, data: Points) -> Prior:
-    """Tomorrow's prior from how far what was released lies from the data."""
-    return after_output(o if data.below(o) < data.size else F(0), data)
-
-
-@check("text:proxy-losses", rejects=[after_data, _after_both, _after_near])
-def check_proxy_privacy(subject: Follow = after_output) -> str:
-    """Learning from released values costs nothing: two days about different people, budget epsilon each (exact)."""
-    z, worst = F(1, 10), F(0)  # z = exp(-epsilon/2)
-    few = Points((F(1), F(2), F(3)))
-    for extra in (F(0), F(1), F(2), F(5, 2), F(4)):
-        more = Points(tuple(sorted((*few.values, extra))))
-        for one, other in (((few, few), (more, few)), ((more, more), (few, more)), ((few, few), (few, more))):
-            worst = max(worst, _losses((one, other), z, subject))
-            assert worst <= z**-2, f"{float(worst):.0f} > {float(z**-2):.0f}"
-    assert float(log_ball(worst) / log_ball(z**-2)) > 0.9999, "as the row says"
-    prior, likeliest = {F(0): F(2, 5), F(9): F(3, 5)}, []
-    for v in (F(0), F(9)):
-        law = mechanism(Restricted(Points((v,) * 3), -math.inf, math.inf), HALF, prior, z)
-        likeliest.append(max(law, key=law.__getitem__))
-    assert likeliest == [0, 9], "o_t differs, as the row says"
-    assert subject(F(likeliest[0]), few) != subject(F(likeliest[1]), few), "and what is learnt"
+    subject: what the learner is told of a day.
+    """
+    few, rules = Points((F(1), F(2), F(3))), list[Follow]([by_step, by_pubprox])
+    for z, follow in itertools.product((F(1, 10), F(9, 10)), rules):  # z = exp(-epsilon/2)
+        worst = F(0)
+        for extra in (F(0), F(1), F(2), F(5, 2), F(4)):
+            more = Points(tuple(sorted((*few.values, extra))))
+            for pair in (((few, few), (more, few)), ((more, more), (few, more)), ((few, few), (few, more))):
+                one, two = (two_days(*days, z, subject, follow) for days in pair)
+                worst = max(worst, *(max(p / two[k], two[k] / p) for k, p in one.items()))
+                assert worst <= z**-2, f"{float(worst):.3f} > {float(z**-2):.3f}"
+        nearly = float(log_ball(worst) / log_ball(z**-2)) > 0.9999
+        assert nearly == (follow is by_step), "as the row says"
+    for z, mass in itertools.product((F(1, 10), F(9, 10)), (F(1, 100), F(2, 5), F(9, 10))):
+        prior = {F(0): mass, F(9): 1 - mass}
+        laws = [mechanism(Restricted(Points((v,) * 3), -math.inf, math.inf), HALF, prior, z) for v in prior]
+        assert [law[F(0)] for law in laws] == [mass / (mass + (1 - mass) * z), mass], "as the row says"
+    losses = [round(float(proxy([0.0], [1.0], [o], 1.0)[0]), 2) for o in (0.0, 9.0)]
+    assert losses == [0.93, 9.65], "as the row says"
+    assert by_pubprox(F(0)) != by_pubprox(F(9)), "and what is learnt"
     return "two days about different people, the second prior from the first output: exact loss at most epsilon"
 
 

@@ -298,6 +298,7 @@ def check_table_of_a_law(
     robust = pq.LogUniform()
     scarce = PubDistribution([0.5], loc=0.0, scale=1.0, dimension=0, robust=robust, robust_weight=0.5, size_guess=2000)
     maker: Any = scarce.maker([], facts("add-remove", F(1)))
+    assert len(maker.reader.table()) == 1023, "as the row says"
     edges = [-math.inf, *maker.plan.edges(()).tolist(), math.inf]
     most = max(math.exp(robust.log_mass(*cell)) for cell in itertools.pairwise(edges))
     limit = (F(1, maker.plan.cells) + SLACK) / HALF + SLACK

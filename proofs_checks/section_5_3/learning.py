@@ -52,6 +52,8 @@ def check_sequential_privacy(subject: Callable[[Any, Any], Any] = both_runs) -> 
             assert exact <= delta, (epsilon, mpmath.nstr(exact, 4))
         far = exact_delta(mpmath.mpf(50), printed_runs(mpmath.mpf(50), delta) / mpmath.sqrt(2))
         half = exact_delta(mpmath.mpf(1), printed_runs(mpmath.mpf(1), delta) / 2 / mpmath.sqrt(2))
+        limit = 2 * mpmath.log(2 / delta)  # of thm:dpftrl at delta'/2
+        assert mpmath.nint(limit) == 29 and limit > 50 / 2, "as the row says"
         assert min(far, half) > delta and mpmath.nstr(half, 1) == "7.0e-6", "as the row says"
     return (
         f"thm:sequential at delta' = 1e-6: exact delta {mpmath.nstr(far, 3)} at eps' = 50 with the printed sigma; "
@@ -66,13 +68,23 @@ def check_joint_runs(subject: Fraction = TWO) -> str:
     r, s, eps = z3.Reals("r s eps")
     reach = z3.RealVal(str(subject))
     follows(r > 0, r * r == 2, s > 0, eps > 0, eps <= reach * s * s, goal=8 * s * s - eps >= 4 * r * s * s)
+    # that is eps' m - 1/(2m) >= sqrt(2 L) for the joint multiplier m, so delta <= Phi(-sqrt(2 L)) <= exp(-L)/2, so
+    # below a quarter of delta': exp(-x^2/2)/2 - Phi(-x) rises from 0 and then falls to 0
+    x, odds, small = sympy.symbols("x L epsilon", positive=True)
+    joint_multiplier = sympy.sqrt(2 * odds) / (small / 2) / sympy.sqrt(2)
+    apart = small * joint_multiplier - 1 / (2 * joint_multiplier)
+    assert sympy.simplify(apart - (8 * odds - small) / (4 * sympy.sqrt(odds))) == 0
+    room = sympy.exp(-(x**2) / 2) / 2 - sympy.erfc(x / sympy.sqrt(2)) / 2
+    slope = sympy.exp(-(x**2) / 2) * (1 / sympy.sqrt(2 * sympy.pi) - x / 2)
+    assert sympy.simplify(sympy.diff(room, x) - slope) == 0
+    assert room.subs(x, 0) == 0 == sympy.limit(room, x, sympy.oo)
     with mpmath.workdps(60):
         for delta in ("0.5", "1e-3", "1e-12"):
             odds = mpmath.log(2 / mpmath.mpf(delta))
             for share in ("0.1", "0.5", "1"):
                 epsilon = 2 * odds * mpmath.mpf(share)
                 joint = printed_runs(epsilon, mpmath.mpf(delta)) / mpmath.sqrt(2)
-                assert exact_delta(epsilon, joint) <= mpmath.mpf(delta) / 2, (delta, share)
+                assert exact_delta(epsilon, joint) <= mpmath.mpf(delta) / 4, (delta, share)
     return "two runs with the printed sigma and sensitivity 2L: private together for eps' <= 2 log(2/delta') (z3)"
 
 

@@ -7,12 +7,14 @@ import math
 from collections.abc import Callable
 
 import mpmath
+import z3
 
 from pq import bounds
 from pq.losses import laplace_interval
 from proofs_checks.engine.registry import check
 from proofs_checks.tools.gaussian import exact_delta, printed_multiplier
 from proofs_checks.tools.runs import run_arguments
+from proofs_checks.tools.solver import follows
 
 
 @check(
@@ -125,6 +127,21 @@ def check_main_text(subject: tuple[Callable[..., float], Callable[..., bool]] = 
                 printed = (1 + math.sqrt(2)) * math.sqrt(m * odds) / epsilon
                 assert found <= lead * math.sqrt(printed), (steps, m, d, odds, epsilon, "the printed noise")
                 cases += 1
+    # All values, step by step (z3): the noise of a run, whose roots are of odds + eps'/2, of odds and of odds + eps' ..
+    half, root, whole, eps, odds = z3.Reals("half root whole epsilon odds")
+    squares = (half * half == odds + eps / 2, root * root == odds, whole * whole == odds + eps)
+    follows(half >= 0, root >= 0, whole >= 0, eps > 0, odds > 0, *squares, goal=half + root <= 2 * whole)
+    # .. its length, the root of the number of weights and a deviation; Y, with power = sqrt(d) or 1 ..
+    weights, deviation, log, part, power, least, most = z3.Reals("weights deviation logs part power least most")
+    follows(weights >= 1, deviation >= 0, goal=weights + deviation <= (1 + deviation) * weights)
+    follows(log >= 1, part >= 0, power >= 1, goal=1 + log * power * part <= log * power * (1 + part))
+    # .. both runs together, times sigma_min sigma_max, with power = d^(3/4) ..
+    runs = power * most + (most - least) * (1 + most) / 2
+    follows(power >= 1, least > 0, most >= least, goal=runs <= z3.RealVal("3/2") * (power + most) * most)
+    # .. and the printed noise times eps', where that is at most odds, so whole^2 <= 2 root^2 (here times m).
+    two = z3.Real("two")
+    small_budget = (eps > 0, eps <= root, whole >= 0, whole * whole <= 2 * root * root, two > 0, two * two == 2)
+    follows(*small_budget, goal=eps + whole <= (1 + two) * root)
     return f"main text at every budget with 1 + sqrt(m (log + eps'))/eps'; as printed in {cases} cases of small budgets"
 
 

@@ -20,6 +20,7 @@ from pq import bounds
 from pq.losses import laplace_quantiles
 from proofs_checks.engine.registry import check
 from proofs_checks.section_5_1.laplace_slopes import phi_derivative
+from proofs_checks.section_5_3.learning import least_loss
 from proofs_checks.tools.broken import printed, scaled
 from proofs_checks.tools.exact import ball
 from proofs_checks.tools.gaussian import corrected_multiplier, exact_delta, log_of
@@ -202,10 +203,7 @@ def check_sequential_run(subject: Callable[..., float] = bounds.thm_sequential) 
             loss, slope, slope_phi = laplace_interval(weights @ features[t], phi, centre[t] - 0.05, centre[t] + 0.05)
             losses[t] = loss
             total += (*(slope * features[t]), slope_phi)
-        best = min(
-            float(np.sum(laplace_interval(features @ truth * f, f, centre - 0.05, centre + 0.05)[0]))
-            for f in (0.5, 1.0, 2.0)
-        )
+        best = least_loss(features, centre)
         worst = max(worst, (losses.sum() - best) / bound)
         assert losses.sum() - best <= bound, (seed, losses.sum() - best, bound)
     assert round(worst, 2) == 0.14, "as the row of the theorem says"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from typing import Any
 
@@ -11,6 +10,7 @@ import numpy as np
 from pq import bounds
 from pq.losses import laplace_interval
 from proofs_checks.engine.registry import check
+from proofs_checks.section_5_3.learning import least_loss
 from proofs_checks.tools.runs import BETA, CENTRES, RUNS, Sums, passed, report_shares, run_arguments
 
 Array = np.ndarray
@@ -20,7 +20,8 @@ BUDGET, STEPS = (20.0, 1e-2), 60
 
 
 def worst_days(bound: float, location: float, inverse_scale: float, share: float) -> dict[str, float]:
-    """The largest part of a bound that two runs of DP-FTRL with these steps need: two features, one quantile."""
+    """The largest part of a bound that two runs of DP-FTRL with these steps need against the best of the whole box: two
+    features, one quantile."""
     shares, noise = {}, bounds.dpftrl_noise(STEPS, BUDGET[0] / 2, BUDGET[1] / 2)
     for number, (name, centre_of) in enumerate(CENTRES.items()):
         rng = np.random.default_rng([137, number])
@@ -35,17 +36,8 @@ def worst_days(bound: float, location: float, inverse_scale: float, share: float
             loss, slope, slope_phi = laplace_interval(maps @ features[t], phi, centre[t] - 0.05, centre[t] + 0.05)
             losses += loss
             sums.add(np.column_stack([slope[:, None] * features[t], slope_phi]))
-        shares[name] = passed(name, losses - _best(features, centre), bound, share)
+        shares[name] = passed(name, losses - least_loss(features, centre), bound, share)
     return shares
-
-
-def _best(features: Array, centre: Array) -> float:
-    """Least loss of a fixed linear map and scale, on a grid."""
-    weights, best = np.linspace(-1, 1, 9), math.inf
-    for scale, first, second in itertools.product((0.5, 1.0, 2.0), weights, weights):
-        theta = features @ np.array([first, second]) / scale
-        best = min(best, float(np.sum(laplace_interval(theta, 1 / scale, centre - 0.05, centre + 0.05)[0])))
-    return best
 
 
 @check("thm:sequential", code=bounds.thm_sequential, rejects=[0.1, 0.03])
@@ -55,7 +47,7 @@ def check_sequential(share: float = 1.0) -> str:
     sizes = bounds.sequential_step_sizes(STEPS, beta=BETA, **known)
     bound = bounds.thm_sequential(STEPS, beta=BETA, **known)
     shares = worst_days(bound, sizes.location, sizes.inverse_scale, share)
-    return report_shares("thm:sequential, corrected", shares, 0.145)
+    return report_shares("thm:sequential, corrected", shares, 0.162)
 
 
 @check("ours:half-of-lipschitz", "thm:sequential", code=bounds.dpftrl_half, rejects=[0.1, 0.03])
@@ -65,4 +57,4 @@ def check_sequential_half(share: float = 1.0) -> str:
     parts = [bounds.dpftrl_half(STEPS, **known) for known in runs]
     steps = [2 * known["regularizer_range"] / part for known, part in zip(runs, parts, strict=True)]
     assert sum(parts) < sum(bounds.thm_dpftrl(STEPS, **known) for known in runs)
-    return report_shares("thm:sequential with L/2", worst_days(sum(parts), steps[0], steps[1], share), 0.15)
+    return report_shares("thm:sequential with L/2", worst_days(sum(parts), steps[0], steps[1], share), 0.164)
