@@ -62,6 +62,7 @@ def check_online_to_batch(subject: Callable[..., float] = bounds.thm_o2b) -> str
         steps = bounds.thm_o2b_steps(0.1, loss_range=2.0, beta=beta)
         assert bounds.thm_o2b(steps, regret=steps * 0.05, loss_range=2.0, beta=beta) <= 0.1 * (1 + 1e-12)
         assert bounds.thm_o2b(steps - 1, regret=(steps - 1) * 0.05, loss_range=2.0, beta=beta) > 0.1, "the least number"
+        assert steps == math.ceil(8 * (2.0 / 0.1) ** 2 * math.log(2 / beta)), "as the row says"
     return (
         f"excess <= R/T + B sqrt(2 log(2/b)/T), half the printed deviation (exact tails, at most {largest:.2f} of b/2)"
     )
