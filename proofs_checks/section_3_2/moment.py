@@ -87,7 +87,8 @@ def check_moment_proof(
 )
 def check_moment_in_package(subject: Callable[[float, float, float], float] = moment_gap) -> str:
     """The package's formula is the logarithm of the exact factor, from nearly right priors to hopeless ones."""
-    for inner, beta in ((F(1), F(1, 20)), (1 - F(1, 10**12), F(1, 20)), (F(1, 3), HALF), (F(1, 10**400), F(1, 9))):
+    cases = [(F(1), F(1, 20)), (1 - F(1, 10**12), F(1, 20)), (F(1, 3), HALF), (F(1, 10**400), F(1, 9))]
+    for inner, beta in (*cases, (F(1, 3), F(19, 20)), (F(1, 3), F(1)), (F(1, 3), F(1, 10**30))):
         exact = 2 * float(log_ball(moment_factor(1 / inner, beta)))
         log_psi = float(log_ball(inner)) if inner < HALF else math.log1p(-float(1 - inner))
         found = subject(log_psi, 1.0, float(beta))

@@ -453,8 +453,9 @@ def _unit_free_loss(reach: float, m: int, wide: float) -> float:
 def check_terms(subject: Callable[..., float] = thm_pubpri) -> str:
     """The corrected bound from its parts: psi = beta'/(2 kappa n^2 T), so that no block is narrower but with beta'/2;
     M at that psi; 2 M TV; descent with D G of both parameters; two events of beta'/4; narrow blocks."""
-    b, low, high, kappa, beta, tv = 0.5, 0.2, 4.0, 3.0, 0.1, 0.25
-    for m, n, size in ((1, 2, 9), (3, 10, 1000), (9, 100, 10**6)):
+    kappa, boxes = 3.0, ((0.5, 0.2, 4.0), (3.0, 0.7, 0.7))
+    sizes = ((1, 2, 3), (1, 2, 9), (3, 10, 1000), (100, 100, 10**6), (9, 20, 10**11))
+    for (m, n, size), (b, low, high), beta, tv in itertools.product(sizes, boxes, (0.1, 0.95, 1e-9), (0.0, 0.25, 1.0)):
         steps = size // n
         psi = beta / (2 * kappa * n**2 * steps)
         largest = _unit_free_loss(2 * b / low, m, high / psi)
