@@ -122,6 +122,8 @@ def check_cauchy_mass(subject: Callable[[sympy.Expr], sympy.Expr] = lambda t: t 
     slope = sympy.factor(sympy.diff(sympy.atan(t) - subject(t), t))
     assert sympy.limit(sympy.atan(t) - subject(t), t, 0) == 0
     assert slope.is_positive, slope
+    at_radius = subject(t).subs(t, sigma / r) / sympy.pi
+    assert sympy.simplify(claimed / at_radius - s / r) == 0, "the claim is the part psi / R of it"
     return (
         "cor:cauchy: the claimed mass bounds every inner cell, and the left tail too when psi <= R, that is "
         "for n >= 3 (sympy)"
