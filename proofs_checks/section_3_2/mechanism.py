@@ -198,8 +198,8 @@ def check_bounded_range_zcdp(subject: Fraction = Fraction(1, 8)) -> str:
             tightest = ratio if ratio > tightest else tightest
     assert tightest > ball(Fraction(1248, 10_000))
     assert ball(subject) < tightest * arb("1.01"), "a larger constant is not needed"
-    budgets = [0.5, 0.25, 1.0]
-    assert math.isclose(tree_zcdp(budgets), float(subject) * sum(e * e for e in budgets)), "a path adds them"
+    for budgets in ([0.5, 0.25, 1.0], [0.3], [20.0, 3.0]):
+        assert math.isclose(tree_zcdp(budgets), float(subject) * sum(e * e for e in budgets)), "a path adds them"
     # proof for all laws: K(a) = log E exp(a L) has K(0) = K(1) = 0 and K'' <= epsilon**2 / 4 (Popoviciu), so a (a -
     # 1) epsilon**2 / 8 - K is convex with zeros at 0 and 1. Popoviciu for a variable in [0, 1]: variance = E X^2 -
     # m^2 <= m - m^2 <= 1/4
