@@ -196,6 +196,13 @@ def check_bounded_range_zcdp(subject: Fraction = Fraction(1, 8)) -> str:
             ratio = renyi(alpha, epsilon, -epsilon * Fraction(j, 40)) / ball(alpha * epsilon**2)
             assert ratio < ball(subject), (epsilon, alpha, j, ratio)
             tightest = ratio if ratio > tightest else tightest
+    rng = np.random.default_rng(29)
+    for _ in range(2000):  # laws of up to six values, with losses anywhere in an interval of this length
+        size, epsilon, order = int(rng.integers(2, 7)), 10 ** rng.uniform(-1, 1.3), 1 + 10 ** rng.uniform(-1, 1)
+        share, loss = rng.dirichlet(np.full(size, 0.5)), epsilon * rng.random(size)
+        loss -= np.log(np.sum(share * np.exp(loss)))  # the mean of exp(loss) under the second law is one
+        divergence = np.log(np.sum(share * np.exp(order * loss))) / (order - 1)
+        assert divergence <= float(subject) * order * epsilon**2 * (1 + 1e-9), (size, epsilon, order)
     assert tightest > ball(Fraction(1248, 10_000))
     assert ball(subject) < tightest * arb("1.01"), "a larger constant is not needed"
     for budgets in ([0.5, 0.25, 1.0], [0.3], [20.0, 3.0]):
