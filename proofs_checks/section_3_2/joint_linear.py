@@ -240,9 +240,10 @@ def check_terms_of_cells(subject: Callable[..., float] = cells_gap) -> str:
     """(1 + q) D + r, D the least radius that a running sum of the noises leaves with at most the probability."""
     cases = 0
     with mpmath.workdps(30):
-        for epsilon, cells, beta in itertools.product((F(1, 2), F(3)), (2, 9), (0.3, 0.05)):
+        laws = [*itertools.product((F(1, 2), F(3)), (2, 9, 1), (0.3, 0.05)), (F(1, 10), 1, 0.3)]
+        for epsilon, cells, beta in laws:
             radius = next(r for r in itertools.count() if outside(epsilon, cells, r) <= beta)
-            for quantile, largest in itertools.product((F(0), F(1, 3), F(1)), (0, 7)):
+            for quantile, largest in itertools.product((F(0), F(1, 3), F(1)), (0, 7, 10**6)):
                 wanted = float((1 + quantile) * radius + largest)
                 found = subject(float(quantile), cells, float(largest), float(epsilon), beta)
                 assert math.isclose(found, wanted, rel_tol=1e-12), (quantile, cells, largest, epsilon)

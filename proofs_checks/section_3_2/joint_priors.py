@@ -118,11 +118,14 @@ PRICES = ((F(0), F(1)), (F(1, 4), F(3, 4)), (F(1, 2), F(1, 2)), (F(2, 3), F(2, 3
 def check_price_of_mixing(subject: Callable[..., float] = joint_mixed_gap) -> str:
     """The price is max(q, 1 - q) (2 / epsilon) log(1 / w) for every q, and all of it is paid where a member of weight
     1e-30 is sure of the optimal cell and the others lie at a score of 400, at the median."""
-    for (q, share), weight, epsilon in itertools.product(PRICES, (F(1, 2), F(1, 10), F(1, 10**30)), (0.3, EPSILON)):
+    weights = (F(1), F(1, 2), F(1, 10), F(1, 10**30))
+    for (q, share), weight, epsilon in itertools.product(PRICES, weights, (0.01, 0.3, EPSILON, 60.0)):
         own, mixed = (
             one(float(q), -2.0, *w, epsilon, 0.05) for one, w in ((joint_gap, ()), (subject, (float(weight),)))
         )
-        assert math.isclose(mixed - own, float(share) * 2 / epsilon * math.log(1 / weight), rel_tol=1e-9), (q, weight)
+        assert math.isclose(own, float(share) * 2 / epsilon * (2.0 - math.log(0.05))), "the member's own"
+        price = float(share) * 2 / epsilon * math.log(1 / weight)
+        assert math.isclose(mixed - own, price, rel_tol=1e-9, abs_tol=1e-9), (q, weight)
     far, weight = 400, F(1, 10**30)
     assert exact_best((0, far), (F(1, 2),)) == far
     beta = float((1 - weight) / (weight * 2**far + 1 - weight)) * (1 - 1e-9)  # missed with just more than that

@@ -196,10 +196,17 @@ def check_bounded_range_zcdp(subject: Fraction = Fraction(1, 8)) -> str:
             ratio = renyi(alpha, epsilon, -epsilon * Fraction(j, 40)) / ball(alpha * epsilon**2)
             assert ratio < ball(subject), (epsilon, alpha, j, ratio)
             tightest = ratio if ratio > tightest else tightest
+    rng = np.random.default_rng(29)
+    for _ in range(2000):  # laws of up to six values, with losses anywhere in an interval of this length
+        size, epsilon, order = int(rng.integers(2, 7)), 10 ** rng.uniform(-1, 1.3), 1 + 10 ** rng.uniform(-1, 1)
+        share, loss = rng.dirichlet(np.full(size, 0.5)), epsilon * rng.random(size)
+        loss -= np.log(np.sum(share * np.exp(loss)))  # the mean of exp(loss) under the second law is one
+        divergence = np.log(np.sum(share * np.exp(order * loss))) / (order - 1)
+        assert divergence <= float(subject) * order * epsilon**2 * (1 + 1e-9), (size, epsilon, order)
     assert tightest > ball(Fraction(1248, 10_000))
     assert ball(subject) < tightest * arb("1.01"), "a larger constant is not needed"
-    budgets = [0.5, 0.25, 1.0]
-    assert math.isclose(tree_zcdp(budgets), float(subject) * sum(e * e for e in budgets)), "a path adds them"
+    for budgets in ([0.5, 0.25, 1.0], [0.3], [20.0, 3.0]):
+        assert math.isclose(tree_zcdp(budgets), float(subject) * sum(e * e for e in budgets)), "a path adds them"
     # proof for all laws: K(a) = log E exp(a L) has K(0) = K(1) = 0 and K'' <= epsilon**2 / 4 (Popoviciu), so a (a -
     # 1) epsilon**2 / 8 - K is convex with zeros at 0 and 1. Popoviciu for a variable in [0, 1]: variance = E X^2 -
     # m^2 <= m - m^2 <= 1/4

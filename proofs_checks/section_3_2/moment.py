@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable
 from fractions import Fraction
@@ -87,11 +88,13 @@ def check_moment_proof(
 )
 def check_moment_in_package(subject: Callable[[float, float, float], float] = moment_gap) -> str:
     """The package's formula is the logarithm of the exact factor, from nearly right priors to hopeless ones."""
-    for inner, beta in ((F(1), F(1, 20)), (1 - F(1, 10**12), F(1, 20)), (F(1, 3), HALF), (F(1, 10**400), F(1, 9))):
-        exact = 2 * float(log_ball(moment_factor(1 / inner, beta)))
+    cases = [(F(1), F(1, 20)), (1 - F(1, 10**12), F(1, 20)), (F(1, 3), HALF), (F(1, 10**400), F(1, 9))]
+    cases += [(F(1, 3), F(19, 20)), (F(1, 3), F(1)), (F(1, 3), F(1, 10**30))]
+    for (inner, beta), epsilon in itertools.product(cases, (0.01, 1.0, 50.0)):
+        exact = 2 / epsilon * float(log_ball(moment_factor(1 / inner, beta)))
         log_psi = float(log_ball(inner)) if inner < HALF else math.log1p(-float(1 - inner))
-        found = subject(log_psi, 1.0, float(beta))
-        assert math.isclose(found, exact, rel_tol=1e-9, abs_tol=1e-300), (inner, beta, found, exact)
+        found = subject(log_psi, epsilon, float(beta))
+        assert math.isclose(found, exact, rel_tol=1e-9, abs_tol=1e-300), (inner, beta, epsilon, found, exact)
     for beta in (0.5, 0.01):
         assert subject(0.0, 1.0, beta) == 0 and math.isclose(lem_quantile(0.0, 1.0, beta), -2 * math.log(beta)), beta
     return "moment_gap: the exact factor's logarithm for Psi from 1 to 10^-400, 0 for a perfect prior"

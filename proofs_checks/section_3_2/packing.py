@@ -10,7 +10,7 @@ from fractions import Fraction
 import z3
 
 from proofs_checks.engine.registry import check
-from proofs_checks.tools.solver import absolute, prove
+from proofs_checks.tools.solver import absolute, follows, prove
 
 F = Fraction
 RATIOS = (F(3, 2), F(2), F(5))  # e^epsilon
@@ -73,6 +73,8 @@ def check_no_law_does_better(subject: Chance = most_chance) -> str:
     """Over all private laws on these columns, by the solver; and a law in fractions that reaches the chance, as long as
     that is at most e^epsilon / (1 + e^epsilon)."""
     cases = attained = 0
+    e, power, start, p, q = z3.Reals("e power start p q")  # one record more: near <= e^(j eps) p, p <= e^eps q
+    follows(power > 0, start <= power * p, p <= e * q, goal=start <= power * e * q)
     for places, k, ratio in itertools.product((2, 3, 5), (1, 2, 3), RATIOS):
         chance = subject(places, k, ratio)
         if chance < 1:

@@ -54,6 +54,8 @@ def mixed_cases() -> Iterator[tuple[Grid, Fraction, Prior, Prior, Fraction]]:
         lambda log_psi, epsilon, beta, weight: cor_quantile(log_psi, epsilon, beta, 1 - weight),
         lambda log_psi, epsilon, beta, weight: (cor_quantile(log_psi, epsilon, beta, weight)[0] / 2, math.inf),
         lambda log_psi, epsilon, beta, weight: (math.inf, cor_quantile(log_psi, epsilon, beta, weight)[1] / 2),
+        lambda *known: (cor_quantile(*known)[0] / (1 + (known[3] == 1)), math.inf),
+        lambda *known: (math.inf, cor_quantile(*known)[1] / (1 + (known[3] == 0))),
     ],
 )
 def check_cor_quantile(subject: Callable[..., tuple[float, float]] = cor_quantile) -> str:
@@ -62,7 +64,7 @@ def check_cor_quantile(subject: Callable[..., tuple[float, float]] = cor_quantil
     """
     worst = 0.0
     for (data, q, perfect, unit, z), weight, beta, part in itertools.product(
-        mixed_cases(), (Fraction(1, 10), HALF, Fraction(9, 10)), (Fraction(1, 10), HALF), (F(1), F(1, 3))
+        mixed_cases(), (F(0), F(1, 10), HALF, F(9, 10), F(1)), (F(1, 10), HALF), (F(1), F(1, 3))
     ):
         rho = {o: part * m for o, m in unit.items()}  # of total mass one, or less
         wrong = {data.size + HALF: Fraction(1)}
@@ -76,6 +78,8 @@ def check_cor_quantile(subject: Callable[..., tuple[float, float]] = cor_quantil
             worst = max(worst, float(failed / beta))
     assert subject(0.0, 1.0, 0.1, 0.0)[0] == math.inf
     assert subject(0.0, 1.0, 0.1, 1.0)[1] == math.inf
+    assert math.isclose(subject(-2.0, 1.0, 0.1, 1.0)[0], lem_quantile(-2.0, 1.0, 0.1)), "the trusted prior alone"
+    assert math.isclose(subject(-2.0, 1.0, 0.1, 0.0)[1], lem_quantile(0.0, 1.0, 0.1)), "the prediction alone"
     return (
         f"cor:quantile: both guarantees hold, with one failure event (largest failure {worst:.2f} beta); empty "
         "at lambda = 0 or 1"

@@ -45,7 +45,7 @@ def check_online_to_batch(subject: Callable[..., float] = bounds.thm_o2b) -> str
     coins above it if the half is 1% smaller, so that no smaller constant serves each of the two events."""
     largest = 0.0
     for steps in (1, 5, 20, 100, 400):
-        for beta in (0.5, 0.1, 0.01):
+        for beta in (0.99, 0.5, 0.1, 0.01, 1e-9):
             half = subject(steps, regret=0.0, loss_range=1.0, beta=beta) / 2
             assert half <= math.sqrt(math.log(2 / beta) / (2 * steps)) * (1 + 1e-12), "twice what Hoeffding needs"
             apart = 2 * (subject(steps, regret=5.0, loss_range=3.0, beta=beta) - 5 / steps)  # half as much as printed
@@ -58,10 +58,11 @@ def check_online_to_batch(subject: Callable[..., float] = bounds.thm_o2b) -> str
     half = subject(steps, regret=0.0, loss_range=1.0, beta=beta) / 2  # of a mean of coins 0 and 1; 2 half of signs
     assert coins_tail_below(steps, 2 * half) <= math.log(beta / 2), "exceeded with probability above beta/2"
     assert coins_tail_below(steps, 2 * 0.99 * half) > math.log(beta / 2), "1% of the deviation is not needed"
-    for beta in (0.5, 0.01):
+    for beta in (0.99, 0.5, 0.01, 1e-9):
         steps = bounds.thm_o2b_steps(0.1, loss_range=2.0, beta=beta)
         assert bounds.thm_o2b(steps, regret=steps * 0.05, loss_range=2.0, beta=beta) <= 0.1 * (1 + 1e-12)
         assert bounds.thm_o2b(steps - 1, regret=(steps - 1) * 0.05, loss_range=2.0, beta=beta) > 0.1, "the least number"
+        assert steps == math.ceil(8 * (2.0 / 0.1) ** 2 * math.log(2 / beta)), "as the row says"
     return (
         f"excess <= R/T + B sqrt(2 log(2/b)/T), half the printed deviation (exact tails, at most {largest:.2f} of b/2)"
     )

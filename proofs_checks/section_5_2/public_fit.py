@@ -19,6 +19,7 @@ from proofs_checks.engine.registry import check
 from proofs_checks.tools.broken import printed, scaled
 from proofs_checks.tools.exact import ball
 from proofs_checks.tools.gaussian import log_of
+from proofs_checks.tools.laplace import stable_float
 from proofs_checks.tools.solver import follows
 
 F = Fraction
@@ -314,6 +315,9 @@ def check_fit(subject: Fit = CORRECTED) -> str:
     paper = printed_bound(size, n, 10 * sigma, sigma, 5 / sigma)
     moved = (size // n) * PRINTED.step(size // n, 10 * sigma, sigma)
     assert moved < ball(F(1, 10**4)) and ball(F(48, 10)) - moved > ball(F(479, 100)), "as the rows say"
+    for low, width in itertools.product((4.9, 4.95, 5.0, 5.05), (1e-9, 0.01, 0.05)):  # intervals, in units of sigma
+        losses = [stable_float(place, 1.0, low, low + width) for place in (float(moved), 5.0)]
+        assert losses[0] - losses[1] > 4.79, "as the rows say, for every sample"
     assert round(float(paper), 2) == 0.07
     return f"thm:pubpri as printed, sigma = 10^-9: excess above 4.79, bound {float(paper):.3f} (balls)"
 
@@ -348,3 +352,52 @@ def check_rate(subject: Callable[..., float] = bounds.thm_pubpri) -> str:
         shares.append(found / rate_of(tv, m, n, size))
     assert 4.5 < max(shares) <= 4.6, max(shares)
     return f"thm:pubpri: at most {max(shares):.2f} log(1000 mnN) (TV_q + sqrt(mn/N)) for {len(shares)} sizes"
+
+
+class Compared(float):
+    """Counts comparisons."""
+
+    made = 0
+
+    def __lt__(self, other: float) -> bool:
+        Compared.made += 1
+        return float.__lt__(self, other)
+
+
+def by_medians(values: list[Compared]) -> Compared:
+    """The median of medians of five."""
+    fives = [sorted(values[i : i + 5]) for i in range(0, len(values), 5)]
+    return selected([five[len(five) // 2] for five in fives], len(fives) // 2)
+
+
+def selected(values: list[Compared], k: int, pivot_of: Callable[..., Compared] = by_medians) -> Compared:
+    """The k-th of the values, from 0: what a block of public records is asked for."""
+    while len(values) > 5:
+        pivot = pivot_of(values)
+        low, high = [v for v in values if v < pivot], [v for v in values if pivot < v]
+        upto = len(values) - len(high)
+        if len(low) <= k < upto:
+            return pivot
+        values, k = (low, k) if k < len(low) else (high, k - upto)
+    return sorted(values)[k]
+
+
+@check(
+    "thm:pubpri/rate",
+    rejects=[lambda values: values[0], lambda values: values[len(values) // 2], lambda values: min(values)],
+)
+def check_time(subject: Callable[[list[Compared]], Compared] = by_medians) -> str:
+    """Time O(mN): an order statistic of a block costs at most twelve comparisons a record, however the block is ordered
+    and tied; two for each of m quantiles and T blocks of n, T n <= N, are at most 24 m N."""
+    most = 0.0
+    for n in (1, 2, 6, 30, 400, 5000):
+        rising = list(range(n))
+        orders = [rising, rising[::-1], rising[::2] + rising[1::2][::-1], [v % 3 for v in rising], [0] * n]
+        orders.append(np.random.default_rng(n).permutation(n).tolist())
+        for order, k in itertools.product(orders, sorted({0, n // 3, n // 2, n - 1})):
+            Compared.made = 0
+            assert float(selected([Compared(v) for v in order], k, subject)) == sorted(order)[k]
+            most = max(most, Compared.made / n)
+            assert Compared.made <= 12 * n, (n, k, Compared.made)
+    assert most > 10, "fewer will do"
+    return f"an order statistic of a block costs at most {most:.1f} comparisons a record: 24 m N for all of a fit"

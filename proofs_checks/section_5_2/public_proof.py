@@ -252,12 +252,12 @@ def check_distance_of_records(
     rng, less = np.random.default_rng(59), 0
     cases = [[[F(1), F(0), F(0)], [F(0), HALF, HALF]]]
     cases += [[[F(int(v), 12) for v in rng.multinomial(12, np.full(3, 1 / 3))] for _ in range(2)] for _ in range(40)]
-    for p, r in cases:
-        whole, part = (distance(law_of(p, 3, ranks), law_of(r, 3, ranks)) for ranks in ((1, 2, 3), (1, 2)))
+    for (p, r), (n, ends) in itertools.product(cases, ((3, (1, 2)), (4, (1, 2, 3)))):  # of one quantile, and of two
+        whole, part = (distance(law_of(p, n, ranks), law_of(r, n, ranks)) for ranks in (range(1, n + 1), ends))
         assert subject(part, whole), (p, r)
         less += part < whole
     assert less > 5
-    return f"TV_q is at most the distance of n records' laws, and less in {less} of {len(cases)} exact cases"
+    return f"TV_q is at most the distance of n records' laws, and less in {less} of {2 * len(cases)} exact cases"
 
 
 def least_separation(data: list[Fraction], ranks: tuple[int, ...]) -> Fraction:
@@ -272,6 +272,7 @@ def interval_separation(data: list[Fraction], ranks: tuple[int, ...]) -> Fractio
 
 @check(
     "thm:pubpri/order-statistics",
+    "thm:pubpri/loss-bound",
     "text:order-statistic-distance",
     rejects=[
         least_separation,
@@ -452,8 +453,9 @@ def _unit_free_loss(reach: float, m: int, wide: float) -> float:
 def check_terms(subject: Callable[..., float] = thm_pubpri) -> str:
     """The corrected bound from its parts: psi = beta'/(2 kappa n^2 T), so that no block is narrower but with beta'/2;
     M at that psi; 2 M TV; descent with D G of both parameters; two events of beta'/4; narrow blocks."""
-    b, low, high, kappa, beta, tv = 0.5, 0.2, 4.0, 3.0, 0.1, 0.25
-    for m, n, size in ((1, 2, 9), (3, 10, 1000), (9, 100, 10**6)):
+    kappa, boxes = 3.0, ((0.5, 0.2, 4.0), (3.0, 0.7, 0.7))
+    sizes = ((1, 2, 3), (1, 2, 9), (3, 10, 1000), (100, 100, 10**6), (9, 20, 10**11))
+    for (m, n, size), (b, low, high), beta, tv in itertools.product(sizes, boxes, (0.1, 0.95, 1e-9), (0.0, 0.25, 1.0)):
         steps = size // n
         psi = beta / (2 * kappa * n**2 * steps)
         largest = _unit_free_loss(2 * b / low, m, high / psi)

@@ -251,13 +251,17 @@ def check_difference_proof(subject: tuple[int, Callable[..., float]] = (2, large
     assert sympy.simplify(regret.subs(eta, radius / slope / root) - radius * slope * root) == 0
     shift, largest = subject
     assert abs(1 - 0) + abs(0 - 1) == shift, "two laws whose distance is one"
-    for m, t, tv, box_of in itertools.product((1, 4), (1, 100), (0.0, 0.3), ((5.0, 0.5, 5.0), (0.05, 0.1, 2.0))):
+    boxes = ((5.0, 0.5, 5.0), (0.05, 0.1, 2.0), (3.0, 0.7, 0.7))
+    for m, t, tv, box_of, beta in itertools.product(
+        (1, 4, 100), (1, 100, 10**9), (0.0, 0.3, 1.0), boxes, (0.1, 0.95, 1e-9)
+    ):
         known: dict[str, Any] = dict(zip(("data_bound", "scale_min", "scale_max"), box_of, strict=True))
         reach, least, most = box_of
         descent = math.sqrt(m * t) * (reach / least + (1 / least - 1 / most) / 2 * (reach + most))
-        ours = bounds.o2b_one_step(t, regret=descent, loss_range=largest(*box_of), beta=0.1)
-        found = bounds.pubpri_difference(20 * t + 19, 20, quantiles=m, total_variation=tv, beta=0.1, **known)
-        assert math.isclose(found, ours + shift * largest(*box_of) * tv), (m, t, tv, box_of)
+        ours = bounds.o2b_one_step(t, regret=descent, loss_range=largest(*box_of), beta=beta)
+        found = bounds.pubpri_difference(20 * t + 19, 20, quantiles=m, total_variation=tv, beta=beta, **known)
+        assert math.isclose(found, ours + shift * largest(*box_of) * tv), (m, t, tv, box_of, beta)
     open_end = [laplace_interval(*place, -math.inf, -5.0)[0] for place in ((10.0, 2.0), (-10.0, 0.2))]
-    assert float(open_end[0] - open_end[1]) > 20.69 and math.isclose(bounds.loss_difference(5.0, 0.5, 5.0), 20)
+    assert round(float(open_end[0] - open_end[1]), 2) == 20.69, "as the row says"
+    assert math.isclose(bounds.loss_difference(5.0, 0.5, 5.0), 20), "as the row says"
     return "thm:pubpri by differences: each step for all boxes (z3, sympy); at rank 0 losses may be 20.69 apart, G = 20"
