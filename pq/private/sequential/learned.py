@@ -7,11 +7,12 @@ DPLearned sees a private and NonPrivate the exact gradient. COCOB minimises each
 minimises the log of the sum of their exponentials, as in the theorem: its gradient, as a whole, is no longer than that
 of a single quantile.
 
-Four choices that the paper leaves open, and why they are what they are.
+Four choices, and why they are what they are; the paper leaves all but the origin of the units open.
 Intercept: a constant feature is added, since Synthetic's quantiles have one, `<a, f> + b_i`, and since without it every
 prior would sit at the guess on a day whose standardised features are 0.
 Units: guessed scales around the guessed location. COCOB starts at v = 0 and phi = 1, the guessed prior, and its steps
-would otherwise depend on whether the data are in minutes or in seconds.
+would otherwise depend on whether the data are in minutes or in seconds. In the paper `<v_i, f> / phi_i` is the location
+itself, so that each step of phi moves it: another way from the same prior (page 08b says what it changes).
 Box of phi: compact, as `thm:sequential` needs. A scale is at most 100 guessed ones, since wider says nothing, and at
 least a quarter of the resolution, since narrower only takes mass from the neighbouring values.
 Resolution: the public step of the data. Synthetic has none, and 0.01 is a hundredth of the guessed scale. Little
