@@ -26,6 +26,7 @@ from test_priors import FAMILIES, exact_log_mass, intervals
 
 import pq
 from pq.core.priors import Laplace, Prior, ScipyPrior, from_scipy
+from pq.core.priors.order_statistic import MOST_DRAWS
 from pq.core.priors.panels import Panels
 
 INF = math.inf
@@ -231,7 +232,9 @@ def places(prior: Prior, rng: np.random.Generator, count: int) -> np.ndarray[Any
     return np.unique(np.concatenate([bulk, tight, far, ends, [-INF, 0.0, LARGEST, INF]]))
 
 
-def check_cuts(log_mass: Callable[[Any, Any], Any], edges: np.ndarray[Any, Any], rng: np.random.Generator) -> None:
+def check_cuts(
+    log_mass: Callable[[Any, Any], Any], edges: np.ndarray[Any, Any], rng: np.random.Generator, digits: float = ADDITIVE
+) -> None:
     """Pieces add up to their interval, for all edges and for every coarser choice of them."""
     pieces = log_mass(edges[:-1], edges[1:])
     assert not np.isnan(pieces).any() and (pieces <= 0.0).all()
@@ -240,7 +243,7 @@ def check_cuts(log_mass: Callable[[Any, Any], Any], edges: np.ndarray[Any, Any],
         whole, total = log_mass(edges[i], edges[j]), np.logaddexp.reduce(pieces[i:j])
         if whole == total == -INF:
             continue
-        assert abs(whole - total) <= ADDITIVE * max(1.0, 2e-3 * abs(whole)), (edges[i], edges[j], whole, total)
+        assert abs(whole - total) <= digits * max(1.0, 2e-3 * abs(whole)), (edges[i], edges[j], whole, total)
 
 
 SHAPES = [
@@ -277,6 +280,24 @@ def test_analytic_masses_add_up_at_all_scales(family: str, data: st.DataObject) 
     whole, pieces = prior.log_mass(ends[0], ends[-1]), prior.log_mass(ends[:-1], ends[1:])
     total = np.logaddexp.reduce(pieces)
     assert whole == total or abs(whole - total) <= 4e-12 * max(1.0, abs(whole)), (prior, ends)
+
+
+@pytest.mark.parametrize(
+    "base", [pq.Uniform(0, 1), pq.Normal(0, 1), pq.LogUniform(), pq.Normal(0, 1).mix(pq.Cauchy(0, 9), 0.1)]
+)
+def test_masses_of_order_statistics_add_up_to_the_most_draws(base: Prior) -> None:
+    rng = np.random.default_rng(37)
+    for n in (*(int(10 ** rng.uniform(0, 5)) for _ in range(6)), MOST_DRAWS):
+        for k in {1, min(2, n), (n + 1) // 2, n, int(n ** rng.random()), n + 1 - int(n ** rng.random())}:
+            share, spread = k / (n + 1), math.sqrt(k * (n + 1 - k)) / (n + 1) ** 1.5
+            near = share + spread * rng.normal(size=24) * rng.choice([0.1, 1, 5, 30, 1e-6], 24)
+            at = np.concatenate(
+                [near, rng.random(12), 10.0 ** -rng.uniform(0, 300, 12), 1 - 10.0 ** -rng.uniform(0, 15, 12)]
+            )
+            edges = base.quantile_between(-INF, INF, np.clip(at, 0.0, 1.0 - 1e-16))
+            check_cuts(pq.OrderStatistic(base, n, k).log_mass, np.unique([*edges, -INF, INF]), rng, 4.0 * ADDITIVE)
+    with pytest.raises(ValueError, match="n must be at most 100,000"):
+        pq.OrderStatistic(base, MOST_DRAWS + 1, 1)
 
 
 def test_masses_next_to_the_largest_float() -> None:

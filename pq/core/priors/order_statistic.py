@@ -20,6 +20,7 @@ from pq.core.priors.scipy_prior import from_scipy
 _NODES = 20
 _SMALL = 1e-280  # below it incomplete beta functions come from their series, in logs
 _MOST_TERMS = 100_000
+MOST_DRAWS = 100_000  # of more, masses of cut intervals would add up to fewer digits than those of other priors
 _INVERTIBLE = -9.0  # log of the mass above which sampling may subtract shares
 
 
@@ -28,7 +29,8 @@ class OrderStatistic(Prior, twin=None, kernel=None):
     """The law of the k-th smallest of n independent draws from a known distribution.
 
     prior: the distribution of one draw, a prior or a frozen continuous distribution of `scipy.stats`.
-    n: public guess of the number of records, at least 1. k: from 1 to n; `pq.rank(q, n)` for quantile q.
+    n: public guess of the number of records, from 1 to 100,000: where there are more, give that many, and the k of these,
+    for a wider prior. k: from 1 to n; `pq.rank(q, n)` for quantile q.
 
     Its accuracy is that of the distribution's own masses, about n times less far in the tails. Raises `TypeError` or
     `ValueError` naming the argument.
@@ -52,6 +54,8 @@ class OrderStatistic(Prior, twin=None, kernel=None):
             set_parameters(self, **{name: int(value)})
         if self.n < 1:
             raise ValueError(f"n must be at least 1, got {self.n}")
+        if self.n > MOST_DRAWS:
+            raise ValueError(f"n must be at most {MOST_DRAWS:,}: take that many draws of more, and k of these")
         if not 1 <= self.k <= self.n:
             raise ValueError(f"k must be from 1 to n, got {self.k}")
         law: Any = self.prior
