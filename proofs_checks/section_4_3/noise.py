@@ -132,29 +132,36 @@ def _private_sums(gradients: np.ndarray, std: float, reach: float, eta: float) -
     return np.array(points)
 
 
-@check("step:dpftrl-index", code=DPFTRL, rejects=[(1, 0), (0, 1), (1, 1), (-1, 0), (0, -1)])
-def check_comparison_iterate(subject: tuple[int, int] = (0, 0)) -> str:
+@check(
+    "step:dpftrl-index",
+    code=DPFTRL,
+    rejects=[(1, 0, 1.0), (0, 1, 1.0), (1, 1, 1.0), (-1, 0, 1.0), (0, -1, 1.0), (0, 0, 0.95), (0, 0, 0.5)],
+)
+def check_comparison_iterate(subject: tuple[int, int, float] = (0, 0, 1.0)) -> str:
     """DP-FTRL of the package: with sums to t-1, b_t is the noise (what the sums are without gradients), the iterate
     without noise is within eta |b_t|, and the regret within the printed bound. As printed, b_1 = -1 for gradients of 1.
 
-    subject: gradients that b_t, and the comparison iterate, sum beyond the first t-1.
+    subject: gradients that b_t, and the comparison iterate, sum beyond the first t-1; and a part of the bound, of which
+    gradients against the noise need nearly all.
     """
     ones = np.ones(8)
     assert -_private_sums(ones, 0.0, np.inf, 1.0)[0] - ones[:1].sum() == -1, "as the row says"
     draw, closest = np.random.default_rng(72), 0.0
-    for std, kind in ((0.0, "ones"), (0.0, "signs"), (0.25, "ones"), (2.0, "signs"), (0.25, "signs"), (30.0, "ones")):
-        steps, eta = 40, 2.0**-4
-        gradients = np.ones(steps) if kind == "ones" else draw.choice([-1.0, 1.0], steps)
-        summed = np.concatenate([[0.0], np.cumsum(gradients), [gradients.sum()]])
+    runs = [(0.0, "ones"), (0.0, "signs"), (0.25, "ones"), (2.0, "signs"), (0.25, "signs"), (30.0, "ones")]
+    for std, kind in [*runs, (10.0, "against")]:
+        steps, eta = (1000, 0.002) if kind == "against" else (40, 2.0**-4)
         noise = -_private_sums(np.zeros(steps), std, np.inf, 1.0)
-        to_b, to_iterate = (summed[[min(max(t + more, 0), steps) for t in range(steps)]] for more in subject)
+        gradients = np.ones(steps) if kind == "ones" else draw.choice([-1.0, 1.0], steps)
+        gradients = -np.sign(noise) if kind == "against" else gradients
+        summed = np.concatenate([[0.0], np.cumsum(gradients), [gradients.sum()]])
+        to_b, to_iterate = (summed[[min(max(t + more, 0), steps) for t in range(steps)]] for more in subject[:2])
         found = -_private_sums(gradients, std, np.inf, 1.0) - to_b
         assert np.allclose(found, noise, rtol=0, atol=1e-9), (std, kind, "b_t is not the noise")
         points, compared = _private_sums(gradients, std, 1.0, eta), np.clip(-eta * to_iterate, -1, 1)
         moved = np.abs(compared - points)
         assert np.all(moved <= eta * np.abs(found) * (1 + 1e-9) + 1e-12), (std, kind, "the iterate is farther away")
         regret = float(points @ gradients) + abs(float(gradients.sum()))  # against the best end of [-1, 1]
-        bound = 0.5 / eta + eta * (steps + float(np.abs(found).sum()))
+        bound = subject[2] * (0.5 / eta + eta * (steps + float(np.abs(found).sum())))
         assert regret <= bound, (std, kind, regret, bound)
         closest = max(closest, regret / bound)
     return f"b_t and the iterate of thm:dpftrl sum to t-1: noise, move and bound hold (regret to {closest:.2f} of it)"

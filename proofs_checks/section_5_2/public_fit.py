@@ -340,17 +340,21 @@ def rate_of(tv: float, m: int, n: int, size: int) -> float:
     ],
 )
 def check_rate(subject: Callable[..., float] = bounds.thm_pubpri) -> str:
-    """The bound is at most 4.6 times log(1000 mnN) (TV_q + sqrt(mn/N)) for m to 10^6, n to 10^9 and N to 10^49 at once,
+    """The bound is at most 4.79 times log(1000 mnN) (TV_q + sqrt(mn/N)) for m to 10^6, n to 10^9, N to 10^49 at once,
     with B = sigma_max = kappa = 1, sigma_min = 1/2; N is a multiple of n, or one short of the next."""
     box: dict[str, Any] = {"data_bound": 1.0, "scale_min": 0.5, "scale_max": 1.0, "density_bound": 1.0, "beta": 0.05}
     shares = []
     for m, n, blocks, tv, short in itertools.product(
-        (1, 10**3, 10**6), (1, 2, 10**4, 10**9), (1, 10**6, 10**40), (0.0, 1e-9, 0.1, 1.0), (False, True)
+        (1, 10**3, 10**6),
+        (1, 2, 3, 10, 100, 1000, 10**4, 10**9),
+        (1, 2, 10**6, 10**40),
+        (0.0, 1e-9, 0.1, 1.0),
+        (False, True),
     ):
         size = n * blocks + short * (n - 1)
         found = subject(size, n, quantiles=m, total_variation=tv, **box)
         shares.append(found / rate_of(tv, m, n, size))
-    assert 4.5 < max(shares) <= 4.6, max(shares)
+    assert 4.78 < max(shares) <= 4.79, max(shares)
     return f"thm:pubpri: at most {max(shares):.2f} log(1000 mnN) (TV_q + sqrt(mn/N)) for {len(shares)} sizes"
 
 
@@ -382,22 +386,28 @@ def selected(values: list[Compared], k: int, pivot_of: Callable[..., Compared] =
     return sorted(values)[k]
 
 
+BAD_ORDER = [int(v) for v in (
+    "29 17 28 34 2 15 35 32 31 18 33 3 30 27 0 23 4 20 24 1 13 10 12 5 8 6 11 16 7 14 22 19 21 9 25 26".split()
+)]  # fmt: skip
+
+
 @check(
     "thm:pubpri/rate",
     rejects=[lambda values: values[0], lambda values: values[len(values) // 2], lambda values: min(values)],
 )
 def check_time(subject: Callable[[list[Compared]], Compared] = by_medians) -> str:
-    """Time O(mN): an order statistic of a block costs at most twelve comparisons a record, however the block is ordered
-    and tied; two for each of m quantiles and T blocks of n, T n <= N, are at most 24 m N."""
+    """Time O(mN): an order statistic of a block costs at most fifteen comparisons a record in the orders counted, of
+    which a bad one was searched for; two for each of m quantiles and T blocks of n, T n <= N, are at most 30 m N."""
     most = 0.0
-    for n in (1, 2, 6, 30, 400, 5000):
+    for n in (1, 2, 6, 30, len(BAD_ORDER), 400, 5000):
         rising = list(range(n))
         orders = [rising, rising[::-1], rising[::2] + rising[1::2][::-1], [v % 3 for v in rising], [0] * n]
         orders.append(np.random.default_rng(n).permutation(n).tolist())
-        for order, k in itertools.product(orders, sorted({0, n // 3, n // 2, n - 1})):
+        orders += [BAD_ORDER] * (n == len(BAD_ORDER))
+        for order, k in itertools.product(orders, sorted({0, min(2, n - 1), n // 3, n // 2, n - 1})):
             Compared.made = 0
             assert float(selected([Compared(v) for v in order], k, subject)) == sorted(order)[k]
             most = max(most, Compared.made / n)
-            assert Compared.made <= 12 * n, (n, k, Compared.made)
-    assert most > 10, "fewer will do"
-    return f"an order statistic of a block costs at most {most:.1f} comparisons a record: 24 m N for all of a fit"
+            assert Compared.made <= 15 * n, (n, k, Compared.made)
+    assert most > 14, "fewer will do"
+    return f"an order statistic of a block costs at most {most:.1f} comparisons a record: 30 m N for all of a fit"

@@ -283,19 +283,32 @@ def mean_score(data: Sequence[int], rank: int, z: Fraction, low: int, high: int)
 
 @check(
     "text:q-dependent-range",
-    rejects=[lambda outside, whole: True, lambda outside, whole: outside == 0, lambda outside, whole: outside < 1],
+    rejects=[
+        lambda outside, whole: True,
+        lambda outside, whole: outside == 0,
+        lambda outside, whole: outside < 1,
+        lambda outside, whole: outside < whole,
+    ],
 )
 def check_range_at_epsilon(
     subject: Callable[[Fraction, Fraction], bool] = lambda outside, whole: outside <= whole,
 ) -> str:
     """Psi^(q,eps) of the uniform prior falls by no narrower range whose rest scores at most as much as the whole range,
-    and by every other: exact, for six columns and many ends on both sides. Without eps the rest scores 0 if it misses
+    and by every other: exact, for seven columns and many ends on both sides. Without eps the rest scores 0 if it misses
     the optimal interval."""
     import pq
 
-    columns = ((100, 300, 500, 700, 900), (9000, 9100, 9200), (1, 2, 3, 4), (10, 9990), (50,), (4000, 5000, 9999))
+    columns = (
+        (100, 300, 500, 700, 900),
+        (9000, 9100, 9200),
+        (1, 2, 3, 4),
+        (10, 9990),
+        (50,),
+        (4000, 5000, 9999),
+        (5025,),
+    )
     for data, z in itertools.product(columns, (F(0), F(1, 10), F(1, 2), F(9, 10))):
-        places = sorted({*data, *(x + 50 for x in data), 9950})
+        places = sorted({*data, *(x + 50 for x in data), 9950, 10_000})  # of 50 to 10,000 around 5025: level
         wide = [mean_score(data, rank, z, 0, 10_050) for rank in range(len(data) + 1)]
         for (rank, whole), low, high in itertools.product(enumerate(wide), (0, 50, data[0], data[-1] - 1), places):
             if low < high:

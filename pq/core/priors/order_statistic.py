@@ -29,7 +29,7 @@ class OrderStatistic(Prior, twin=None, kernel=None):
     """The law of the k-th smallest of n independent draws from a known distribution.
 
     prior: the distribution of one draw, a prior or a frozen continuous distribution of `scipy.stats`.
-    n: public guess of the number of records, from 1 to 100,000: where there are more, give that many, and the k of these,
+    n: public guess of the number of records, from 1 to 100,000: where there are more, give that many, and k of these,
     for a wider prior. k: from 1 to n; `pq.rank(q, n)` for quantile q.
 
     Its accuracy is that of the distribution's own masses, about n times less far in the tails. Raises `TypeError` or
