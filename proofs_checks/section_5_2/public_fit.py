@@ -386,9 +386,10 @@ def selected(values: list[Compared], k: int, pivot_of: Callable[..., Compared] =
     return sorted(values)[k]
 
 
-BAD_ORDER = [int(v) for v in (
-    "29 17 28 34 2 15 35 32 31 18 33 3 30 27 0 23 4 20 24 1 13 10 12 5 8 6 11 16 7 14 22 19 21 9 25 26".split()
-)]  # fmt: skip
+BAD_ORDER = [
+    29, 17, 28, 34, 2, 15, 35, 32, 31, 18, 33, 3, 30, 27, 0, 23, 4, 20,
+    24, 1, 13, 10, 12, 5, 8, 6, 11, 16, 7, 14, 22, 19, 21, 9, 25, 26,
+]  # fmt: skip
 
 
 @check(

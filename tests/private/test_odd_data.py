@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import math
 import os
+import re
 import subprocess
 import sys
 import warnings
 from collections.abc import Callable
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import pq
+from pq.private.columns import reduce
 from pq.private.columns.frames import records_of
 
 QS = [0.1, 0.5, 0.9]
@@ -604,6 +608,32 @@ class Flat:
 def test_a_container_that_is_no_column_when_it_is_read_gets_the_fixed_sentence() -> None:
     with pytest.raises(RuntimeError, match="its own message is kept back"):
         pq.release(Flat(), [0.5], epsilon=1, priors=pq.Cauchy(0, 1))
+
+
+@pytest.mark.parametrize("line", ['{"a": Ann Smith}', '{"a": 1e999}', '["Ann Smith"]', '{"a": {"Ann Smith": 2}}'])
+def test_what_an_engine_says_of_the_types_of_a_file_shows_no_record(line: str, tmp_path: Path) -> None:
+    """Polars finds the types of lines of JSON in the first records."""
+    path, ledger = tmp_path / "x.ndjson", pq.Ledger(1)
+    path.write_text('{"a": 1}\n' + line + "\n", encoding="utf-8")
+    with pytest.raises((RuntimeError, TypeError)) as error:
+        pq.release(pl.scan_ndjson(path).select("a"), [0.5], epsilon=1, priors=pq.Cauchy(0, 1), ledger=ledger)
+    assert not re.search("Ann|999|line|character", str(error.value)) and ledger.spent == 0
+    assert error.value.__context__ is None or not re.search("Ann|999", str(error.value.__context__))
+
+
+@pytest.mark.parametrize("step", ["numbers_in", "_grouped"])
+def test_what_an_engine_says_while_a_query_is_put_together_shows_no_record(
+    step: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """DuckDB runs a query for the time zone of a timestamp, and fails at every one after some errors."""
+
+    def failing(*_: Any) -> Any:
+        raise ValueError("Ann Smith")
+
+    monkeypatch.setattr(reduce, step, failing)
+    with pytest.raises(RuntimeError) as error:
+        pq.release(pl.LazyFrame({"a": [1.0, 2.0]}), [0.5], epsilon=1, priors=pq.Cauchy(0, 1))
+    assert "kept back" in str(error.value) and error.value.__context__ is None
 
 
 def _floats(kept: Any) -> list[float]:

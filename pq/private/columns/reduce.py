@@ -24,13 +24,16 @@ def reduced(frame: Any, names: list[str], declared: Declared, step: Fraction | N
 
     declared: the type of the first column, which says what equal records are grouped by.
     """
-    import narwhals.stable.v2 as nw
+    is_number = declared.grouping == "number"
 
-    chosen = frame.select(*(nw.col(n).alias(a) for n, a in zip(names, COLUMNS, strict=False)))
-    if declared.grouping == "number":
-        return _of_numbers(chosen, declared, step)
-    values, counts = _grouped(chosen, nw.col(VALUE))
-    return rounded(declared.kind, as_floats(values), as_floats(counts), step)
+    def read() -> list[Array]:
+        found = _grouped(frame, names, lambda value: numbers_in(value, step) if is_number else value)
+        return [as_floats(column) for column in found]
+
+    values, counts = running(read)()  # some engines run queries while they are put together
+    if is_number:
+        return Counts.of(declared.kind, numbers_out(values, step), counts)
+    return rounded(declared.kind, values, counts, step)
 
 
 def fetched(
@@ -65,14 +68,6 @@ def on_step(values: Array, step: Fraction) -> Array:
         return np.asarray(from_units(units, step))
 
 
-def _of_numbers(frame: Any, declared: Declared, step: Fraction | None) -> Counts:
-    """Cast to float64 and rounded where they live."""
-    import narwhals.stable.v2 as nw
-
-    values, counts = _grouped(frame, numbers_in(nw.col(VALUE), step).alias(VALUE))
-    return Counts.of(declared.kind, numbers_out(values, step), as_floats(counts))
-
-
 def numbers_in(column: Any, step: Fraction | None) -> Any:
     """A column of numbers inside an engine, by what equal records have in common: see `numbers_out`."""
     import narwhals.stable.v2 as nw
@@ -89,19 +84,21 @@ def numbers_out(values: Any, step: Fraction | None) -> Array:
     return np.asarray(np.where(numbers == MISSING, np.nan, known))
 
 
-def _grouped(frame: Any, value: Any) -> tuple[Any, Any]:
-    """The distinct values of an expression, as the engine gives them back, and how many records stand at each."""
+def _grouped(frame: Any, names: list[str], what: Callable[[Any], Any]) -> tuple[Any, Any]:
+    """The distinct values of an expression in the first column, as the engine gives them back, and how many records
+    stand at each: where there is a second column, it counts them."""
     import narwhals.stable.v2 as nw
 
-    columns, records = [value], nw.len()
-    if RECORDS in frame.collect_schema().names():
+    frame = frame.select(*(nw.col(n).alias(a) for n, a in zip(names, COLUMNS, strict=False)))
+    columns, records = [what(nw.col(VALUE)).alias(VALUE)], nw.len()
+    if len(names) > 1:
         weight = nw.col(RECORDS).cast(nw.Float64)
         whole = weight.clip(0.0, MOST).floor()
         columns.append(nw.when(weight.is_null() | weight.is_nan()).then(nw.lit(0.0)).otherwise(whole).alias(RECORDS))
         records = nw.col(RECORDS).sum()
     grouped = frame.select(*columns).group_by(VALUE).agg(records.alias(RECORDS))
     options = {"engine": "streaming"} if grouped.implementation.is_polars() else {}
-    table = running(lambda: grouped.collect(**options))()
+    table = grouped.collect(**options)
     return tuple(table.get_column(name).to_native() for name in COLUMNS)
 
 

@@ -21,6 +21,7 @@ from pq.private.columns.declared import (
     of_pandas_type,
     of_polars_type,
     refused,
+    running,
 )
 from pq.private.columns.library import KNOWN, is_table
 from pq.private.columns.reduce import fetched, reduced
@@ -151,14 +152,15 @@ def _types(frame: Any) -> Types:
     """What a frame of narwhals declares, in the words of its own engine where those are known."""
     native, engine = frame.to_native(), frame.implementation
     if engine.is_polars():
-        return {name: partial(of_polars_type, dtype) for name, dtype in native.collect_schema().items()}
+        schema = running(native.collect_schema)()  # which some readers of files find in the first records
+        return {name: partial(of_polars_type, dtype) for name, dtype in schema.items()}
     if engine.is_pandas_like() or engine.is_dask():
         return {name: partial(of_pandas_type, dtype) for name, dtype in zip(native.columns, native.dtypes, strict=True)}
     if engine.is_pyarrow():
         return {field.name: partial(of_arrow_type, field.type) for field in native.schema}
     if engine.is_duckdb():
         return {name: partial(of_duckdb_type, dtype) for name, dtype in zip(native.columns, native.types, strict=True)}
-    return {name: partial(of_narwhals_type, dtype) for name, dtype in frame.collect_schema().items()}
+    return {name: partial(of_narwhals_type, dtype) for name, dtype in running(frame.collect_schema)().items()}
 
 
 def of_duckdb_type(dtype: Any) -> Declared:
