@@ -26,6 +26,7 @@ from test_priors import FAMILIES, exact_log_mass, intervals
 
 import pq
 from pq.core.priors import Laplace, Prior, ScipyPrior, from_scipy
+from pq.core.priors.lognormal import LEAST_LOG_SCALE
 from pq.core.priors.order_statistic import MOST_DRAWS
 from pq.core.priors.panels import Panels
 
@@ -280,6 +281,20 @@ def test_analytic_masses_add_up_at_all_scales(family: str, data: st.DataObject) 
     whole, pieces = prior.log_mass(ends[0], ends[-1]), prior.log_mass(ends[:-1], ends[1:])
     total = np.logaddexp.reduce(pieces)
     assert whole == total or abs(whole - total) <= 4e-12 * max(1.0, abs(whole)), (prior, ends)
+
+
+def test_masses_of_the_narrowest_lognormal_law_add_up() -> None:
+    rng = np.random.default_rng(38)
+    for log_loc in (-600.0, -3.0, 0.01, 30.0, 600.0):
+        prior = pq.LogNormal(log_loc, LEAST_LOG_SCALE)
+        some = places(prior, rng, 60)
+        edges = np.unique(np.concatenate([some, np.nextafter(some[1:-2], INF), some[1:-2] * (1.0 + 1e-12)]))
+        check_cuts(prior.log_mass, edges, rng, 4.0 * ADDITIVE)
+    with pytest.raises(ValueError, match=r"log_scale must be at least 0\.0001"):
+        pq.LogNormal(0, 0.99 * LEAST_LOG_SCALE)
+    narrow = from_scipy(scipy.stats.lognorm(1e-6))
+    assert isinstance(narrow, ScipyPrior)
+    check_cuts(narrow.log_mass, places(narrow, rng, 60), rng)
 
 
 @pytest.mark.parametrize(

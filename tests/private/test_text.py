@@ -286,6 +286,18 @@ def test_a_valid_file_is_read_alike_but_for_the_record_that_is_another(encoding:
     except ValueError as error:
         refusal = str(error)
     assert refusal == INVALID or found[:before] + found[before + 1 :] == ["0", "1", "2", "3", "4"]
+    assert not refusal or len("\n".encode(encoding)) > 1, "bytes that mean nothing are replaced"
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "cp037", "cp424", "cp875", "ascii"])
+def test_a_byte_that_means_nothing_refuses_no_file(encoding: str) -> None:
+    text = TextFormat(encoding=encoding)
+    for byte in range(256):
+        cell = bytes([byte])
+        if not {",", "\n", "\r", '"'} & set(cell.decode(encoding, errors="replace")):
+            content = "a,b\n0,7\n".encode(encoding) + cell + "1,7\n2,7\n".encode(encoding.removesuffix("-sig"))
+            assert text.column(content, "a")[::2] == ["0", "2"], byte
+    assert TextFormat(by_line=True, encoding="utf-8-sig").column("a\n1\n".encode("utf-8-sig"), "a") == ["1"]
 
 
 def test_encodings_in_which_a_record_changes_what_others_mean_are_of_lines_only() -> None:

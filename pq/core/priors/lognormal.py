@@ -16,6 +16,7 @@ from pq.core.priors.numerics import LARGEST, LOG_SQRT_2_PI, Array, special
 
 LOG_2_HIGH = float.fromhex("0x1.62e42fefa38p-1")  # log 2 in two parts: products of the first with an exponent are exact
 LOG_2_LOW = float.fromhex("0x1.ef35793c7673p-45")
+LEAST_LOG_SCALE = 1e-4  # of a narrower law, masses of cut intervals would add up to fewer digits than those of others
 LOG_RANGE = 100.0  # machine code takes log medians within it, and scales from its inverse
 
 
@@ -93,8 +94,8 @@ class LogNormal(Prior, twin="lognorm", kernel=Kernel(_mass, _machine_log_mass, _
     """The lognormal law: for positive values that vary by factors, such as salaries and durations.
 
     log_loc: mean of the logarithm, so that the median is its exponential. log_scale: standard deviation of the
-    logarithm, positive: a value is within a factor of exp(log_scale) of the median with probability 0.68. Raises
-    `TypeError` or `ValueError` naming the argument.
+    logarithm, at least 1e-4 (a narrower law is as good as normal): a value is within a factor of exp(log_scale) of the
+    median with probability 0.68. Raises `TypeError` or `ValueError` naming the argument.
 
     >>> LogNormal(math.log(40_000), 0.5).log_mass(40_000, math.inf)
     -0.693147
@@ -105,13 +106,15 @@ class LogNormal(Prior, twin="lognorm", kernel=Kernel(_mass, _machine_log_mass, _
 
     def __post_init__(self) -> None:
         set_parameters(self, log_loc=real(self.log_loc, "log_loc"), log_scale=positive(self.log_scale, "log_scale"))
+        if self.log_scale < LEAST_LOG_SCALE:
+            raise ValueError(f"log_scale must be at least {LEAST_LOG_SCALE:g}, got {self.log_scale}")
         special()
 
     @classmethod
     def around(cls, median: Any, factor: Any) -> LogNormal:
         """The lognormal law of a median, in the unit of the data, that two in three values are within a factor of.
 
-        median: positive, a number or a duration. factor: above 1. Raises `TypeError` or `ValueError` naming the
+        median: positive, a number or a duration. factor: above 1.0001. Raises `TypeError` or `ValueError` naming the
         argument.
 
         >>> import datetime
@@ -119,13 +122,14 @@ class LogNormal(Prior, twin="lognorm", kernel=Kernel(_mass, _machine_log_mass, _
         -0.693147
         """
         times = real(factor, "factor")
-        if times <= 1.0:
-            raise ValueError(f"factor must be above 1, got {factor}")
+        if times <= math.exp(LEAST_LOG_SCALE):
+            raise ValueError(f"factor must be above {math.exp(LEAST_LOG_SCALE):.5g}, got {factor}")
         return cls(math.log(positive(median, "median")), math.log(times))
 
     @classmethod
     def _from_twin(cls, parameters: dict[str, float]) -> Prior | None:
-        return cls(math.log(parameters["scale"]), parameters["s"]) if parameters["loc"] == 0.0 else None
+        is_member = parameters["loc"] == 0.0 and parameters["s"] >= LEAST_LOG_SCALE
+        return cls(math.log(parameters["scale"]), parameters["s"]) if is_member else None
 
     @property
     def support(self) -> tuple[float, float]:

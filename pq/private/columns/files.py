@@ -66,7 +66,7 @@ class TextFormat:
         if not self.by_line and codec.name in SHIFTING:
             message = "encoding must be one in which the same bytes mean the same everywhere, unless lines are records"
             raise ValueError(f"{message}: {self.encoding!r} is none")
-        if self.by_line and not self._ends_lines():
+        if self.by_line and self._newline() != b"\n":
             message = (
                 f"encoding must be one in which the byte 0x0A ends a line, for lines to be records: {self.encoding!r}"
             )
@@ -92,11 +92,13 @@ class TextFormat:
         place = names.index(name.strip())
         return [row[place] if place < len(row) else "" for row in rows]
 
-    def _ends_lines(self) -> bool:
+    def _newline(self) -> bytes:
+        """What a line break is, after what some encodings begin a file with; empty if it has none."""
         try:
-            return "\n".encode(self.encoding) == b"\n"
+            one, two = "\n".encode(self.encoding), "\n\n".encode(self.encoding)
         except ValueError:
-            return False
+            return b""
+        return two[len(one) :]
 
     def _unpacked(self, content: bytes) -> bytes:
         try:
@@ -107,7 +109,7 @@ class TextFormat:
     def _text(self, content: bytes) -> str:
         """Bytes that mean nothing are replaced, but where a character is several bytes whatever it is: there one byte
         more would change what all that follow mean."""
-        errors = "replace" if self._ends_lines() else "strict"
+        errors = "replace" if len(self._newline()) == 1 else "strict"
         try:
             with quiet():  # some codecs warn of what they find
                 return content.decode(self.encoding, errors).removeprefix("\ufeff")
@@ -165,6 +167,8 @@ def scan_parquet(path: str) -> Any:
     try:
         query = nw.scan_parquet(path, backend=engine)
         query.collect_schema()
-    except Exception:  # each engine has its own errors, and some show the file
-        raise ValueError("the file must be valid Parquet") from None
+    except (KeyboardInterrupt, SystemExit, GeneratorExit):
+        raise
+    except BaseException:  # each engine has its own errors, some show the file, and some are no `Exception`
+        raise ValueError("the file must be valid Parquet, of types that the installed engine reads") from None
     return query.to_native()
