@@ -9,6 +9,7 @@ import sqlite3
 from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -20,6 +21,8 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pyarrow.compute
+import pyarrow.dataset
+import pyarrow.parquet
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -372,3 +375,25 @@ def test_a_container_that_breaks_says_one_fixed_sentence(use: Any, make: Any) ->
     with pytest.raises(RuntimeError, match=r"^x must be a column or a query that can be read to its end") as failure:
         use(make())
     assert failure.value.__context__ is None and "Ann" not in str(failure.value)
+
+
+def test_the_largest_integers_of_duckdb_are_read_alike() -> None:
+    """Arrow has half of them, and DuckDB hands over the rest as negative numbers."""
+    query = "select unnest([340282366920938463463374607431768211455::uhugeint, null, 5::uhugeint]) a, 3::uhugeint n"
+    connection = duckdb.connect()
+    counts = [pq.count(read(query), value="a", count="n", grid=1e30) for read in (connection.execute, connection.sql)]
+    for found in counts:
+        assert found.missing == 3
+        assert found.values[0] == 0.0 and found.values[-1] == pytest.approx(2.0**128, rel=1e-6)
+    assert counts[0].values.tolist() == counts[1].values.tolist()
+
+
+def test_files_and_data_sets_of_arrow_are_tables(tmp_path: Path) -> None:
+    table = pa.table({"a": [1.0, 2.0, None]})
+    pyarrow.parquet.write_table(table, tmp_path / "t.parquet")
+    path = str(tmp_path / "t.parquet")
+    for x in (pyarrow.dataset.dataset(table), pyarrow.parquet.ParquetDataset(path), pyarrow.parquet.ParquetFile(path)):
+        assert pq.count(x).values.tolist() == [1.0, 2.0]
+    twice = pa.Table.from_arrays([pa.array([1.0]), pa.array([2.0])], names=["a", "a"])
+    with pytest.raises(ValueError, match="x must have columns of different names, got 'a' more than once"):
+        pq.release(twice, [0.5], epsilon=1, priors=pq.Uniform(0, 1))

@@ -87,12 +87,17 @@ def opened(x: Any, library: str) -> OpenTable | None:
 
 
 def _of_arrow(x: Any) -> OpenTable:
-    """A table, a batch of records or a reader of several."""
+    """A table, a batch of records, or what reads several: a reader, a data set, a file."""
+    reading = next((name for name in ("read_all", "to_table", "read") if hasattr(x, name)), None)
+    schema = getattr(x, "schema_arrow", x.schema)
+    names = [field.name for field in schema]
+    if len(set(names)) < len(names):
+        raise ValueError(f"x must have columns of different names, got {max(names, key=names.count)!r} more than once")
 
-    def fetch(names: list[str]) -> Callable[[str], Any]:
-        return (x.read_all() if hasattr(x, "read_all") else x).column
+    def fetch(wanted: list[str]) -> Callable[[str], Any]:
+        return (x if reading is None else getattr(x, reading)()).column
 
-    return OpenTable({field.name: partial(of_arrow_type, field.type) for field in x.schema}, fetch)
+    return OpenTable({field.name: partial(of_arrow_type, field.type) for field in schema}, fetch)
 
 
 def _of_cursor(x: Any, library: str) -> OpenTable | None:
@@ -102,14 +107,16 @@ def _of_cursor(x: Any, library: str) -> OpenTable | None:
     if x.description is None:
         raise TypeError("x must be a cursor with a result")
     names = [column[0] for column in x.description]
-    if library == "duckdb":
-        types: Types = {column[0]: partial(of_duckdb_type, column[1]) for column in x.description}
-        return OpenTable(types, lambda names: x.to_arrow_table().column)
 
     def fetch(wanted: list[str]) -> Callable[[str], Any]:
         with _undecoded(x):
             rows = x.fetchall()
         return lambda name: [row[names.index(name)] for row in rows]
+
+    if library == "duckdb":
+        types: Types = {column[0]: partial(of_duckdb_type, column[1]) for column in x.description}
+        wide = {column[0] for column in x.description if str(column[1]).lower() == "uhugeint"}  # Arrow has half of it
+        return OpenTable(types, lambda names: fetch(names) if wide & {*names} else x.to_arrow_table().column)
 
     return OpenTable({name: lambda: Declared(NUMBER, listed, "none") for name in names}, fetch)
 
