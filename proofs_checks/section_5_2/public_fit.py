@@ -322,6 +322,45 @@ def check_fit(subject: Fit = CORRECTED) -> str:
     return f"thm:pubpri as printed, sigma = 10^-9: excess above 4.79, bound {float(paper):.3f} (balls)"
 
 
+def scale_regret(steps: int, low: float, high: float, width: float, step: float) -> float:
+    """Regret per step of gradient descent on phi in [1/high, 1/low], from the middle, where every interval has that
+    width around the location."""
+    phi, total = 0.5 / low + 0.5 / high, 0.0
+    for _ in range(steps):
+        fallen = -math.expm1(-0.5 * width * phi)
+        total -= math.log(fallen)
+        phi = min(max(phi + step * 0.5 * width * (1.0 - fallen) / fallen, 1.0 / high), 1.0 / low)
+    return total / steps + math.log(-math.expm1(-0.5 * width / low))  # the largest phi is the best
+
+
+@check(
+    "thm:pubpri/step-sizes",
+    code=bounds.pubpri_step_sizes,
+    rejects=[
+        lambda steps, **box: bounds.pubpri_step_sizes(steps, **box, version="paper"),
+        lambda steps, **box: (0.0, 1e-3 * bounds.pubpri_step_sizes(steps, **box)[1]),
+    ],
+)
+def check_scale_step(subject: Callable[..., tuple[float, float]] = bounds.pubpri_step_sizes) -> str:
+    """Two scales, and intervals that want the least: descent with the printed step for phi hardly moves, and loses more
+    than the corrected bound has for it."""
+    low, high, reach, steps = 1e-9, 1e-7, 1e-8, 10**5
+    box = {"quantiles": 1, "data_bound": reach, "scale_min": low, "scale_max": high}
+    allowed = (reach / low + (1 / low - 1 / high) * (reach + high) / 2) / math.sqrt(steps)
+    lost = [
+        scale_regret(steps, low, high, 0.01 * low, sizes[1])
+        for sizes in (subject(steps, **box), bounds.pubpri_step_sizes(steps, **box, version="paper"))
+    ]
+    for phi in (1 / high, 0.3 / low):
+        value = laplace_interval(0.0, phi, -0.005 * low, 0.005 * low)[0]
+        assert math.isclose(value, -math.log(-math.expm1(-0.005 * low * phi)), rel_tol=1e-9)
+    assert lost[0] <= allowed, "the step is too small"
+    assert [round(value, 2) for value in (lost[1], lost[0], allowed)] == [0.68, 0.07, 0.2], "as the row says"
+    return (
+        f"two scales: {lost[1]:.2f} lost per step with the printed step for phi, {lost[0]:.2f} with the corrected one"
+    )
+
+
 def rate_of(tv: float, m: int, n: int, size: int) -> float:
     """TV_q + sqrt(m n/N), and the logarithm that the tilde hides, for the units of `check_rate`."""
     return math.log(1000 * n * m * size) * (tv + math.sqrt(m * n / size))
