@@ -7,11 +7,15 @@ import json
 from pathlib import Path
 
 import polars as pl
+import pyarrow as pa
+import pyarrow.parquet
 import pytest
 from click.testing import CliRunner, Result
 
+import pq
 from pq import Cauchy, Normal, Uniform, cli
 from pq.cli.release import parse_prior
+from pq.private.columns import files
 from pq.private.columns.files import INVALID
 
 SURE = ["--quantiles", "0.5", "--epsilon", "1e5"]
@@ -119,8 +123,30 @@ def test_parquet_declares_its_types(tmp_path: Path) -> None:
     answer = pq_command("release", str(path), "--column", "x", *SURE, *ROUND)
     assert (answer.exit_code, answer.output.rpartition("Error: ")[2].strip()) == (
         2,
-        "the file must be valid Parquet, of types that the installed engine reads",
+        "the file must be valid Parquet",
     )
+
+
+@pytest.mark.parametrize("engine", list(files.PARQUET_READERS))
+@pytest.mark.parametrize("name", ["p[1].parquet", "p?.parquet", "p*.parquet", "x=7/p1.parquet", "http:/p1.parquet"])
+def test_a_parquet_file_is_the_one_of_that_name(
+    engine: str, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Engines take some names for patterns, folders for columns, and others for addresses."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(files, "find_spec", lambda one: one == engine or None)
+    Path(name).parent.mkdir(parents=True, exist_ok=True)
+    for file, value in (("p1.parquet", 1000.0), ("p2.parquet", 1000.0), (name, 1.0)):
+        pl.DataFrame({"a": [value] * 3}).write_parquet(file)
+    found = pq.count(files.scan_parquet(name))
+    assert (found.values.tolist(), found.counts.tolist()) == ([1.0], [3])
+
+
+def test_an_engine_that_panics_at_a_type_leaves_the_file_to_the_next(tmp_path: Path) -> None:
+    zone = pa.timestamp("us", "+05:30")
+    pyarrow.parquet.write_table(pa.table({"a": [1.0], "t": pa.array([0], zone)}), tmp_path / "t.parquet")
+    query = files.scan_parquet(str(tmp_path / "t.parquet"))
+    assert pq.count(query, value="a").values.tolist() == [1.0] and pq.count(query, value="t").values.tolist() == [0.0]
 
 
 def test_inspect_tells_the_holder_how_cells_are_read() -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import bz2
 import codecs
 import csv
+import glob
 import gzip
 import io
 import lzma
@@ -37,7 +38,11 @@ OPENERS: dict[str, Callable[[bytes], bytes]] = {
 SHIFTING = {"punycode", "idna", "unicode-escape", "raw-unicode-escape", "utf-7", "hz", "iso2022_kr"}
 SHIFTING |= {f"iso2022_jp{variant}" for variant in ("", "_1", "_2", "_3", "_2004", "_ext")}
 SUFFIXES = {".gz": "gzip", ".bz2": "bz2", ".xz": "xz"}
-PARQUET_READERS = ("polars", "duckdb", "pyarrow")
+PARQUET_READERS: dict[str, dict[str, Any]] = {  # with what keeps each from reading more than the file of that name
+    "polars": {"glob": False, "hive_partitioning": False},
+    "duckdb": {"hive_partitioning": False},
+    "pyarrow": {"partitioning": None},
+}
 
 
 @dataclass(frozen=True)
@@ -157,18 +162,29 @@ def compression_of(path: str) -> str:
 
 
 def scan_parquet(path: str) -> Any:
-    """A Parquet file as a query of whichever engine is installed. Raises `ValueError` for a file that is none, with the
-    same words for every fault, and `ImportError` without an engine."""
+    """The Parquet file of that name as a query of the first engine that is installed and reads it.
+
+    Engines take names for patterns of many files, for addresses, and folders for columns; here it is one file and what
+    it holds. Raises `ValueError` for a file that none reads, with the same words for every fault, and `ImportError`
+    without an engine.
+    """
+    engines = [name for name in PARQUET_READERS if find_spec(name) is not None]
+    if not engines:
+        raise ImportError(f"reading Parquet needs one of the packages {', '.join(PARQUET_READERS)}")
+    for engine in engines:
+        try:
+            return _query_of(str(Path(path).resolve()), engine)
+        except (KeyboardInterrupt, SystemExit, GeneratorExit):
+            raise
+        except BaseException:  # each has its own errors, some show the file, and some are no `Exception`
+            continue
+    raise ValueError("the file must be valid Parquet")
+
+
+def _query_of(place: str, engine: Any) -> Any:
     import narwhals.stable.v2 as nw
 
-    engine: Any = next((name for name in PARQUET_READERS if find_spec(name) is not None), None)
-    if engine is None:
-        raise ImportError(f"reading Parquet needs one of the packages {', '.join(PARQUET_READERS)}")
-    try:
-        query = nw.scan_parquet(path, backend=engine)
-        query.collect_schema()
-    except (KeyboardInterrupt, SystemExit, GeneratorExit):
-        raise
-    except BaseException:  # each engine has its own errors, some show the file, and some are no `Exception`
-        raise ValueError("the file must be valid Parquet, of types that the installed engine reads") from None
+    name = glob.escape(place) if engine == "duckdb" else place
+    query = nw.scan_parquet(name, backend=engine, **PARQUET_READERS[engine])
+    query.collect_schema()
     return query.to_native()
