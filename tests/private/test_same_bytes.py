@@ -84,12 +84,12 @@ def test_a_fresh_process_has_loaded_the_same_whatever_the_column(mechanism: str)
         "print(*sorted(sys.modules))"
     )
     for prior in ("Uniform(0, 10)", "LogNormal(0, 1)"):
-        said = set()
-        for column in ("[]", "[5.0] * 40", "[0.1, 9.9]", "[float('inf')] * 3", "[1e300, -1e300]"):
+        said = []
+        for column in ("[]", "[]", "[5.0] * 40", "[0.1, 9.9]", "[float('inf')] * 3", "[1e300, -1e300]"):
             program = [sys.executable, "-c", code.replace("{prior}", prior), column, mechanism]
             done = subprocess.run(program, capture_output=True, text=True, check=False)
-            said.add((done.stdout, done.stderr, done.returncode))
-        ((modules, errors, status),) = said
+            said.append((done.stdout, done.stderr, done.returncode))
+        ((modules, errors, status),) = {*said[1:]}  # the first of a new machine may also fill caches
         assert "pq.private.release" in modules.split() and errors == "" and status == 0
 
 
