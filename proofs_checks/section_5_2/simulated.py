@@ -7,12 +7,11 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import scipy.optimize
 
 from pq import bounds
 from pq.losses import laplace_interval
 from proofs_checks.engine.registry import check
-from proofs_checks.tools.runs import BETA, DATA, RUNS, passed, report_shares
+from proofs_checks.tools.runs import BETA, DATA, RUNS, least_in_box, passed, report_shares
 
 Array = np.ndarray
 
@@ -67,20 +66,14 @@ def _intervals(data: Array) -> tuple[Array, Array]:
 
 
 def _least(ends: tuple[Array, Array], box: list[tuple[float, float]]) -> float:
-    """No more than the mean loss of any priors with (theta, phi) in a box: the least value there of a tangent where a
-    search ends, as the loss is convex."""
+    """What the mean loss of no priors with (theta, phi) in a box is below."""
     m = len(box) // 2
 
     def mean(point: Array) -> tuple[float, Array]:
         value, slope, slope_phi = _loss(point[:m], point[m:], ends)
         return float(value.mean()), np.concatenate([slope.mean(0), slope_phi.mean(0)])
 
-    start = np.array([0.0] * m + [sum(end) / 2 for end in box[m:]])
-    point = scipy.optimize.minimize(mean, start, jac=True, bounds=box, options={"ftol": 1e-14, "gtol": 1e-7}).x
-    value, gradient = mean(point)
-    falls = np.minimum(gradient * (np.array(box).T - point), 0.0).min(axis=0)
-    assert falls.sum() > -1e-3, "the search has not ended near the least"
-    return value + float(falls.sum())
+    return least_in_box(mean, box, np.array([0.0] * m + [sum(end) / 2 for end in box[m:]]), 1e-3)
 
 
 def worst_fits(guarantee: Callable[..., float], share: float) -> dict[str, float]:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Mapping
 
 import numpy as np
+from scipy import optimize
 
 from pq import bounds
 
@@ -39,6 +40,18 @@ def passed(kind: str, regrets: Array, bound: float, share: float) -> float:
     failed = int(np.sum(regrets > share * bound))
     assert failed == 0, f"{kind}: {failed} of {len(regrets)} runs beyond the bound"
     return float(np.max(regrets)) / bound
+
+
+def least_in_box(
+    loss: Callable[[Array], tuple[float, Array]], box: list[tuple[float, float]], start: Array, room: float
+) -> float:
+    """What a convex function, given with its gradient, is nowhere below in a box: the least value there of its tangent
+    where a search ends. Fails unless that is within `room` of the function's value there."""
+    point = optimize.minimize(loss, start, jac=True, bounds=box, options={"ftol": 1e-14, "gtol": 1e-8}).x
+    value, gradient = loss(point)
+    fall = float(np.minimum(gradient * (np.array(box).T - point), 0.0).min(axis=0).sum())
+    assert fall > -room, "no point of the box has less by more, as the function lies above its tangent"
+    return value + fall
 
 
 class Sums:

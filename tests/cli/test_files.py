@@ -121,10 +121,7 @@ def test_parquet_declares_its_types(tmp_path: Path) -> None:
         assert answer.exit_code == 2 and complaint in answer.output and "Ann" not in answer.output
     path.write_bytes(b"PAR1 Ann")
     answer = pq_command("release", str(path), "--column", "x", *SURE, *ROUND)
-    assert (answer.exit_code, answer.output.rpartition("Error: ")[2].strip()) == (
-        2,
-        "the file must be valid Parquet",
-    )
+    assert (answer.exit_code, answer.output.rpartition("Error: ")[2].strip()) == (2, "the file must be valid Parquet")
 
 
 @pytest.mark.parametrize("engine", list(files.PARQUET_READERS))

@@ -142,6 +142,7 @@ def _fitted(
         at = open_.a + _PLACES[:, None] * (open_.b - open_.a)
         points += at.size
         heights = _answers(log_density, at.ravel()).reshape(at.shape)
+        heights = np.where(np.abs(heights) <= MOST_HEIGHT, heights, np.nan)
         shapes, log_sizes, misfit = _fit(heights, open_.b - open_.a)
         heaviest = max(heaviest, float(np.max(log_sizes, initial=-np.inf)))
         noisy = (misfit < 1e-6) & (misfit > 0.7 * open_.misfit) | (misfit < 1e-10) & (misfit > 0.25 * open_.misfit)
@@ -165,13 +166,13 @@ def _fitted(
 
 
 def _size(heights: Array) -> Array:
-    finite = np.where(np.abs(heights) <= MOST_HEIGHT, np.abs(heights), 0.0)
+    finite = np.where(np.isfinite(heights), np.abs(heights), 0.0)
     return 8.0 + np.max(finite, axis=0)
 
 
 def _fit(heights: Array, widths: Array) -> tuple[Array, Array, Array]:
     """Series through log densities or a flat one, log integrals, and how large the last coefficients are."""
-    known: Masks = np.abs(heights) <= MOST_HEIGHT
+    known: Masks = np.isfinite(heights)
     series = np.asarray(_to_series() @ np.where(known, heights, 0.0), dtype=np.float64)
     shapes = tamed(series)
     misfit: Array = np.maximum(np.max(np.abs(series[-2:]), axis=0), np.max(np.abs(series - shapes), axis=0))

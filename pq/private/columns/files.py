@@ -21,6 +21,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from pq.private.columns.declared import running
 from pq.private.columns.door import quiet
 
 INVALID = (
@@ -173,10 +174,8 @@ def scan_parquet(path: str) -> Any:
         raise ImportError(f"reading Parquet needs one of the packages {', '.join(PARQUET_READERS)}")
     for engine in engines:
         try:
-            return _query_of(str(Path(path).resolve()), engine)
-        except (KeyboardInterrupt, SystemExit, GeneratorExit):
-            raise
-        except BaseException:  # each has its own errors, some show the file, and some are no `Exception`
+            return running(_query_of)(str(Path(path).resolve()), engine)
+        except RuntimeError:
             continue
     raise ValueError("the file must be valid Parquet")
 

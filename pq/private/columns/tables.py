@@ -115,7 +115,7 @@ def _of_cursor(x: Any, library: str) -> OpenTable | None:
 
     if library == "duckdb":
         types: Types = {column[0]: partial(of_duckdb_type, column[1]) for column in x.description}
-        wide = {column[0] for column in x.description if str(column[1]).lower() == "uhugeint"}  # Arrow has half of it
+        wide = {column[0] for column in x.description if _name_of(column[1]) == "uhugeint"}  # Arrow has half of it
         return OpenTable(types, lambda names: fetch(names) if wide & {*names} else x.to_arrow_table().column)
 
     return OpenTable({name: lambda: Declared(NUMBER, listed, "none") for name in names}, fetch)
@@ -170,9 +170,13 @@ def _types(frame: Any) -> Types:
     return {name: partial(of_narwhals_type, dtype) for name, dtype in running(frame.collect_schema)().items()}
 
 
+def _name_of(duckdb_type: Any) -> str:
+    return str(getattr(duckdb_type, "id", duckdb_type)).lower()
+
+
 def of_duckdb_type(dtype: Any) -> Declared:
     """The declared type of a column of DuckDB; its INTERVAL may hold months, and is refused."""
-    name = str(getattr(dtype, "id", dtype)).lower()
+    name = _name_of(dtype)
     if name in DUCKDB_INTEGERS:
         return Declared(WHOLE_NUMBER, as_fetched, "number")
     if name in DUCKDB_NUMBERS:
