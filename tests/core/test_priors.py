@@ -488,8 +488,10 @@ def steps(x: float, count: int) -> float:
 
 
 def check_share(prior: Prior, lower: float, upper: float, share: float, point: float) -> None:
-    """A point is where the oracle has `share` of the interval's mass, to 1e-13 of it and four units of the point."""
-    low, high = max(lower, steps(point, -4)), min(upper, steps(point, 4))
+    """A point is where the oracle has `share` of the interval's mass, to 1e-13 of it and four units of the point, or of
+    its quarter where differences could overflow and a quarter of everything is reckoned with."""
+    units = 16 if max(abs(end) for end in (lower, upper, getattr(prior, "loc", 0.0)) if end < INF) > 4e307 else 4
+    low, high = max(lower, steps(point, -units)), min(upper, steps(point, units))
     with mpmath.workdps(60):
         whole = mass_and_rest(prior, lower, upper)[0]
         at_most = mass_and_rest(prior, lower, high)[0] / whole if high < upper else mpf(1)
@@ -508,6 +510,22 @@ def test_points_next_to_an_end_keep_their_digits(end: float) -> None:
             assert abs(reached / mpf(share) - 1) < 1e-14
     order = LogNormal(0, 1).quantile_between(-INF, 0.95, [1 - 1e-14, 1 - 1e-15, 1 - 2.0**-53])
     assert order[0] < order[1] < order[2] < 0.95
+
+
+@pytest.mark.parametrize("make", [pq.Laplace, pq.Normal, pq.Cauchy])
+@pytest.mark.parametrize("distance", [1e8, 1e12, 1e17, 1e20, 1e100, 1.7e308])
+def test_an_interval_far_from_the_location_has_the_tail_of_its_near_end(
+    make: Callable[[float, float], Prior], distance: float
+) -> None:
+    """Out there log masses have no digits left for the parts of an interval; its points are the tail's all the same."""
+    shares = np.array([0.25, 0.5, 0.9])
+    offsets = -np.log1p(shares * np.expm1(-5.0)) if make is pq.Laplace else 5.0 * shares
+    if make is pq.Normal:
+        offsets = -np.log1p(-shares) / distance
+    above = make(-distance, 1.0).quantile_between(0.0, 5.0, shares)
+    assert above == pytest.approx(offsets, rel=1e-7, abs=1e-307)
+    below = make(distance, 1.0).quantile_between(0.0, 5.0, 1.0 - shares)
+    assert below == pytest.approx(5.0 - offsets, rel=1e-7)
 
 
 @pytest.mark.parametrize("family", FAMILIES)

@@ -17,7 +17,7 @@ import numpy as np
 
 from pq.core.priors.arguments import floats, real
 from pq.core.priors.kernel import Kernel, Row, give_kind
-from pq.core.priors.numerics import FLOAT_SHARE, LARGEST, Array, Masks, bisect_floats, numbers_only
+from pq.core.priors.numerics import FLOAT_SHARE, LARGEST, RAREST, Array, Masks, bisect_floats, numbers_only
 
 if TYPE_CHECKING:
     from pq.core.priors.mixture import Mixture
@@ -66,8 +66,9 @@ class Prior(ABC):
 
     Guarantees: `_log_mass` of a family here has the additivity of a measure: an interval that is cut has the mass of
     its pieces, up to a relative error of 1e-12 in the logarithms. A drawn float stands for all numbers from the float
-    before it up to itself, wherever these have more than 2^-20 of the interval's mass: so no end of an interval that is
-    a float moves mass from one float to another, however narrow the prior is beside the distance of floats.
+    before it up to itself, wherever these have more than 2^-20 of the interval's mass and that mass is above e^-2^30: so
+    no end of an interval that is a float moves mass from one float to another, however narrow the prior is beside the
+    distance of floats.
     """
 
     family: ClassVar[str]
@@ -273,10 +274,11 @@ class Prior(ABC):
 
     def _on_floats(self, lower: Array, upper: Array, u: Array, points: Array, log_masses: Array) -> Array:
         """Points near which single floats have much of an interval's mass, exactly: the least float up to which the
-        interval has a share u. The others as they are, for which rounding decides nothing that anybody could see."""
+        interval has a share u. The others as they are, for which rounding decides nothing that anybody could see (no
+        release draws where the mass is below e^-2^30)."""
         start = np.nextafter(np.nextafter(points, -np.inf), -np.inf)
         near = self._log_mass(np.maximum(lower, start), np.minimum(upper, np.nextafter(points, np.inf)))
-        k = np.flatnonzero((near - log_masses > LOG_FLOAT_SHARE) & (u > 0.0))
+        k = np.flatnonzero((near - log_masses > LOG_FLOAT_SHARE) & (u > 0.0) & (log_masses > RAREST))
         if k.size:
             found = self._bisected(lower[k], upper[k], u[k], 1.0 - u[k], points[k])
             points[k] = np.clip(found, np.nextafter(lower[k], np.inf), np.minimum(upper[k], LARGEST))

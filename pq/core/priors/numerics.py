@@ -22,6 +22,7 @@ Masks = npt.NDArray[np.bool_]
 
 LARGEST = float(np.finfo(np.float64).max)
 FLOAT_SHARE = 2.0**-20  # of an interval's mass: where a point and the floats beside it have more, floats have the law
+RAREST = -(2.0**30)  # log mass of an interval, below which logs have too few digits to tell its single floats apart
 TINY = 1e-290  # below this a quotient is near the subnormal range and may have lost digits
 LOG_2 = float(np.log(2.0))
 LOG_PI = float(np.log(np.pi))
