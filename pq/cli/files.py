@@ -108,7 +108,11 @@ class FileColumn:
         return str(self.rule)
 
     def _content(self) -> bytes:
-        return sys.stdin.buffer.read() if self.file == "-" else Path(self.file).read_bytes()
+        if self.file != "-":
+            return Path(self.file).read_bytes()
+        if sys.stdin is None:
+            raise ValueError("standard input is closed")
+        return sys.stdin.buffer.read()
 
     @contextmanager
     def _refusing(self) -> Iterator[None]:

@@ -12,6 +12,7 @@ import ast
 import json
 import math
 import re
+import warnings
 from collections.abc import Callable
 from typing import Any, get_args
 
@@ -50,7 +51,8 @@ def parse_prior(text: str) -> Any:
     """
     families: dict[str, Callable[..., Any]] = {**spelled_families(), "between": prior_between}
     try:
-        call = ast.parse(BARE_TIME.sub(r"'\1'", text.strip()), mode="eval").body
+        with warnings.catch_warnings(action="ignore"):  # what Python thinks of a text is about no program
+            call = ast.parse(BARE_TIME.sub(r"'\1'", text.strip()), mode="eval").body
     except (SyntaxError, ValueError, MemoryError, RecursionError):
         call = None
     if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name):

@@ -17,6 +17,7 @@ import numpy as np
 
 LARGEST_BUDGET = Fraction(10**300)
 LARGEST_WHOLE = 10**3000  # Python writes no whole number of more than 4300 digits
+NO_NUMBERS = (bool, np.bool_, np.timedelta64)  # numpy and Python call them integers
 MOST_DIGITS = 10_000  # of a decimal: 1e999999999 is quickly written and fills the memory
 
 Number: TypeAlias = "float | int | Fraction | Decimal"
@@ -25,8 +26,8 @@ Number: TypeAlias = "float | int | Fraction | Decimal"
 def decimal_fraction(value: Any, name: str) -> Fraction:
     """The rational that a finite number's shortest decimal text denotes; exact types stay as they are.
 
-    Raises `TypeError` for what is no real number (text and booleans included), `ValueError` for NaN and infinities;
-    both name the argument.
+    Raises `TypeError` for what is no real number (text, booleans and durations included), `ValueError` for NaN and
+    infinities; both name the argument.
 
     >>> decimal_fraction(0.1, "epsilon")
     Fraction(1, 10)
@@ -35,7 +36,7 @@ def decimal_fraction(value: Any, name: str) -> Fraction:
         return value
     if isinstance(value, np.ndarray) and value.ndim == 0:
         value = value[()]
-    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (Real, Decimal)):
+    if isinstance(value, NO_NUMBERS) or not isinstance(value, (Real, Decimal)):
         raise TypeError(f"{name} must be a real number, got {type(value).__name__}")
     if isinstance(value, Rational):
         return Fraction(int(value.numerator), int(value.denominator))
@@ -113,7 +114,7 @@ def whole_number(value: Any, name: str, least: int = 0) -> int:
     >>> whole_number(4, "arity", least=2)
     4
     """
-    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, np.integer)):
+    if isinstance(value, NO_NUMBERS) or not isinstance(value, (int, np.integer)):
         raise TypeError(f"{name} must be an integer, got {type(value).__name__}")
     if value < least:
         raise ValueError(f"{name} must be at least {least}, got {value}")

@@ -22,6 +22,8 @@ from zoneinfo import ZoneInfo
 import numpy as np
 import numpy.typing as npt
 
+from pq.core.exact import NO_NUMBERS
+
 Floats = npt.NDArray[np.float64]
 
 DAY = 86_400.0
@@ -257,8 +259,7 @@ def _numbers(values: Any, types: tuple[type, ...]) -> Floats:
 def _number(value: Any, types: tuple[type, ...]) -> float:
     if types and isinstance(value, types):
         return seconds_of(value)
-    timed = isinstance(value, (bool, np.bool_, np.timedelta64))  # numpy calls its durations integers
-    if timed or not isinstance(value, (Real, Decimal)):
+    if isinstance(value, NO_NUMBERS) or not isinstance(value, (Real, Decimal)):
         raise TypeError(f"values must be numbers or of the column's kind, got {type(value).__name__}")
     return float(value)
 

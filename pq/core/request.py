@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from pq.core.choices import Adaptation, Adjacency, Calibration, OnNan, check_choice
-from pq.core.exact import budget_fraction, distinct_fractions, quantile_fractions, whole_number
+from pq.core.exact import NO_NUMBERS, budget_fraction, distinct_fractions, quantile_fractions, whole_number
 from pq.core.grid import check_on_grid, grid_step
 from pq.core.plan import power_fraction
 from pq.core.priors import JointPrior, Prior
@@ -134,7 +134,7 @@ class Request:
     @property
     def budget(self) -> Fraction | float:
         """What one record may cost: `epsilon / max_contributions`, since all of a person's records add up."""
-        return self.epsilon / self.max_contributions
+        return math.inf if self.epsilon == math.inf else self.epsilon / self.max_contributions
 
 
 def _asked_for(mechanism: Any, given: dict[str, Any], priors: Any) -> str:
@@ -159,7 +159,7 @@ def _tree_options(calibration: Any, adaptation: Any, arity: Any, budget_power: A
 
 def size_number(value: Any) -> float:
     """A rough number of records, positive; raises naming size_guess."""
-    if isinstance(value, (bool, np.bool_)) or not isinstance(value, Real):
+    if isinstance(value, NO_NUMBERS) or not isinstance(value, Real):
         raise TypeError(f"size_guess must be a number, got {type(value).__name__}")
     try:
         size = float(value)

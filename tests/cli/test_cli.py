@@ -547,3 +547,31 @@ def test_a_declared_integer_has_a_grid_proposed_and_a_cell_of_text_has_not(tmp_p
                 "--epsilon", "1", *grid,
             )  # fmt: skip
             assert ("whole numbers" in answer.stdout) == (proposed and not grid)
+
+
+def test_a_standard_input_that_is_closed_is_no_traceback() -> None:
+    """A shell's `<&-`: then Python has no `sys.stdin`."""
+    command = [
+        sys.executable,
+        "-c",
+        "from pq.cli import main; main()",
+        "release",
+        "-",
+        "--column",
+        "x",
+        "--quantiles",
+        "0.5",
+        "--epsilon",
+        "1",
+    ]
+    shell = ["/bin/sh", "-c", 'exec "$0" "$@" <&-', *command, "--prior", "cauchy(0, 1)"]
+    answer = subprocess.run(shell, capture_output=True, text=True, check=False)
+    assert answer.returncode == 2 and not answer.stdout
+    assert "standard input is closed" in answer.stderr and "Traceback" not in answer.stderr
+
+
+@pytest.mark.parametrize("text", ["1if", "cauchy(1if, 1)", "1()", "cauchy(1 is 1, 1)", r"cauchy('\d', 1)"])
+def test_what_python_thinks_of_a_prior_is_not_said(text: str, recwarn: pytest.WarningsRecorder) -> None:
+    with pytest.raises(ValueError, match="prior"):
+        parse_prior(text)
+    assert not recwarn.list

@@ -7,6 +7,7 @@ import itertools
 import math
 import random
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
@@ -373,6 +374,22 @@ def test_a_person_with_several_records_shares_one_budget() -> None:
     for wrong in (0, -1, 1.5, True, "2", None):
         with pytest.raises((ValueError, TypeError), match="max_contributions"):
             pq.release(x, qs, epsilon=1, max_contributions=wrong, **arguments)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["quantiles", "epsilon", "grid", "size_guess", "max_contributions", "public_total", "arity", "budget_power"],
+)
+def test_a_duration_is_no_number_though_numpy_calls_it_an_integer(name: str) -> None:
+    arguments: dict[str, Any] = {"quantiles": [0.5], "epsilon": 1, "priors": pq.Cauchy(0, 1)}
+    with pytest.raises(TypeError, match=f"{name} must be .* got timedelta64"):
+        pq.release([1.0, 2.0], **(arguments | {name: np.timedelta64(1, "s")}))
+
+
+def test_no_noise_stays_none_however_many_records_a_person_has() -> None:
+    arguments: dict[str, Any] = {"quantiles": [0.5], "priors": pq.Cauchy(0, 1), "epsilon": math.inf, "rng": 1}
+    many = pq.release([1.0, 2.0, 3.0], max_contributions=10**2999, **arguments)
+    assert many.values.tolist() == pq.release([1.0, 2.0, 3.0], **arguments).values.tolist()
 
 
 def test_the_loss_of_all_records_of_a_person_stays_within_epsilon() -> None:

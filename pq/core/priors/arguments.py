@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from pq.core.exact import NO_NUMBERS
 from pq.core.kind import seconds_of
 from pq.core.priors.numerics import Array
 
@@ -82,4 +83,4 @@ def floats(values: Any, name: str) -> Array:
 
 
 def _is_real(value: Any) -> bool:
-    return isinstance(value, Real) and not isinstance(value, bool | np.bool_)
+    return isinstance(value, Real) and not isinstance(value, NO_NUMBERS)

@@ -66,8 +66,8 @@ class Prior(ABC):
 
     Guarantees: `_log_mass` of a family here has the additivity of a measure: an interval that is cut has the mass of
     its pieces, up to a relative error of 1e-12 in the logarithms. A drawn float stands for all numbers from the float
-    before it up to itself, wherever these have more than 2^-20 of the interval's mass and that mass is above e^-2^30: so
-    no end of an interval that is a float moves mass from one float to another, however narrow the prior is beside the
+    before it up to itself, wherever these have more than 2^-20 of the interval's mass, which is above e^-2^30: so no
+    end of an interval that is a float moves mass from one float to another, however narrow the prior is beside the
     distance of floats.
     """
 
