@@ -7,7 +7,7 @@ interval. The priors minimise the mean over the data sets of the loss that bound
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
@@ -134,10 +134,14 @@ def _pass(learner: Averaged, drawn: tuple[FloatArray, FloatArray, FloatArray], a
 
 
 def _run_cocob(
-    problem: _Problem, start: FloatArray, lower: FloatArray, upper: FloatArray, rng: np.random.Generator
+    problem: _Problem, start: FloatArray, steps: FloatArray, phis: FloatArray, rng: np.random.Generator
 ) -> FloatArray:
-    """Learn from fresh cuts of the data until the average iterate of a round is hardly better than the best so far."""
-    learner = COCOB(start, lower=lower, upper=upper)
+    """Learn from fresh cuts of the data until the average iterate of a round is hardly better than the best so far.
+
+    start: (2, m) theta and phi. steps: what is a short way for them. phis: (2, m) the least and the largest phi.
+    """
+    far = np.full_like(phis[0], np.inf)
+    learner = COCOB(start, scale=steps, lower=np.stack([-far, phis[0]]), upper=np.stack([far, phis[1]]))
     test = problem.draw(rng)
     at_once = -(-len(test[0]) // _ROUND)
     cuts = -(-_ROUND // len(test[0]))
@@ -274,15 +278,30 @@ def fit_public(
     if not (min_width > 0 and np.isfinite(min_width)):
         raise ValueError("min_width must be positive and finite")
     _check_ties(ties)
-    problem = _problem(x_public, quantiles, sample_size, loc, scale, min_width, ties)
+    return _laplaces(_problem(x_public, quantiles, sample_size, loc, scale, min_width, ties), scales, optimizer, rng)
+
+
+def _laplaces(
+    problem: _Problem,
+    scales: tuple[float, float] | None,
+    optimizer: str,
+    rng: np.random.Generator,
+    *,
+    from_zero: bool = False,
+) -> list[Laplace]:
+    """The fitted priors. from_zero: COCOB counts from zero in the data's unit, as in the paper, where each step of phi
+    moves the location too; for comparison."""
     unit = problem.scale
     with np.errstate(all="ignore"):
         reach = np.max(np.abs(problem.records[:, None] - problem.loc), axis=0) / unit
         least, most = _scale_range(problem, scales, optimizer, reach)
         start = np.stack([np.zeros_like(unit), np.clip(np.ones_like(unit), 1.0 / most, 1.0 / least)])
         if optimizer == "cocob":
-            lower = np.stack([np.full_like(unit, -np.inf), 1.0 / most])
-            point = _run_cocob(problem, start, lower, np.stack([np.full_like(unit, np.inf), 1.0 / least]), rng)
+            steps = np.ones_like(start)
+            if from_zero:
+                start[0], steps[1] = start[1] * problem.loc / unit, unit
+                problem = replace(problem, loc=np.zeros_like(unit))
+            point = _run_cocob(problem, start, steps, np.stack([1.0 / most, 1.0 / least]), rng)
         else:
             point = _run_ogd(problem, least, most, reach, rng)
     return [

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import csv
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -94,6 +94,16 @@ def sample(source: str, mixture: float, n: int, trial: int, seed: int = 0, split
     return np.sort(np.concatenate(parts))
 
 
+def fit_stream(source: str, optimizer: str, n: int, m: int, seed: int, split: int) -> np.random.Generator:
+    """The cuts of the public records that a fit learns from."""
+    return stream(seed, *_named("fit", source, optimizer, n, m, split=split))
+
+
+def ties_of(variant: Variant) -> str:
+    """What a fit aims at where public records are equal: their value if outputs are on the grid, else beside it."""
+    return "between" if variant == "grid" else "beside"
+
+
 @lru_cache(maxsize=1024)
 def _fitted(source: str, optimizer: str, n: int, m: int, seed: int, ties: str, split: int) -> tuple[pq.Laplace, ...]:
     loc, scale, resolution = SOURCES[source].guesses()
@@ -105,7 +115,7 @@ def _fitted(source: str, optimizer: str, n: int, m: int, seed: int, ties: str, s
         scale=scale,
         min_width=resolution,
         optimizer=optimizer,
-        rng=stream(seed, *_named("fit", source, optimizer, n, m, split=split)),
+        rng=fit_stream(source, optimizer, n, m, seed, split),
         ties=ties,
     )
     return tuple(priors)
@@ -114,11 +124,11 @@ def _fitted(source: str, optimizer: str, n: int, m: int, seed: int, ties: str, s
 def fitted(
     source: str, optimizer: str, n: int, m: int, seed: int = 0, variant: Variant = "grid", split: int = 0
 ) -> tuple[pq.Laplace, ...]:
-    """The priors that PubFit learns from a source's public records of a split.
+    """The priors that PubFit learns from a source's public records of a split."""
+    return _fitted(source, optimizer, n, m, seed, ties_of(variant), split)
 
-    Where public records are equal it aims at their value if outputs are on the grid, else at what is beside it.
-    """
-    return _fitted(source, optimizer, n, m, seed, "between" if variant == "grid" else "beside", split)
+
+Fit = Callable[..., tuple[pq.Laplace, ...]]
 
 
 @lru_cache(maxsize=1024)
@@ -138,7 +148,14 @@ def public_quantiles(source: str, variant: Variant, m: int, seed: int = 0, split
 
 
 def priors(
-    method: str, source: str, n: int, m: int, seed: int = 0, variant: Variant = "grid", split: int = 0
+    method: str,
+    source: str,
+    n: int,
+    m: int,
+    seed: int = 0,
+    variant: Variant = "grid",
+    split: int = 0,
+    fit: Fit = fitted,
 ) -> list[Prior]:
     """The m priors of a method; `public_quantiles`, which releases nothing private, has none.
 
@@ -154,7 +171,7 @@ def priors(
     if method == "public_cauchy":
         return [pq.Cauchy(value, facts.scale) for value in public_quantiles(source, "paper", m, seed, split).tolist()]
     optimizer, _, robust = method.partition("_")
-    learned = fitted(source, {"pubfit": "cocob", "ogd": "ogd"}[optimizer], n, m, seed, variant, split)
+    learned = fit(source, {"pubfit": "cocob", "ogd": "ogd"}[optimizer], n, m, seed, variant, split)
     return [prior.mix(safe, ROBUST_WEIGHT) if robust else prior for prior in learned]
 
 
@@ -191,8 +208,9 @@ class Cell:
     trial: int
 
 
-def run_cell(cell: Cell, *, n: int = 100, m: int = 9, seed: int = 0, splits: int = 1) -> Row:
+def run_cell(cell: Cell, *, n: int = 100, m: int = 9, seed: int = 0, splits: int = 1, fit: Fit = fitted) -> Row:
     """Make one release and measure it: the cell's fields and `max_gap` in records. splits: trials take them in turn.
+    fit: what PubFit learns, from the arguments of `fitted`.
 
     >>> row = run_cell(Cell("adult_age", "grid", "uniform", 1.0, 0.0, trial=0))
     >>> 0 <= row["max_gap"] <= 100
@@ -213,7 +231,7 @@ def run_cell(cell: Cell, *, n: int = 100, m: int = 9, seed: int = 0, splits: int
             quantiles,
             mechanism="tree",
             epsilon=cell.epsilon,
-            priors=priors(cell.method, cell.source, n, m, seed, cell.variant, split),
+            priors=priors(cell.method, cell.source, n, m, seed, cell.variant, split, fit),
             rng=stream(seed, "noise", cell.source, n, m, cell.epsilon, cell.mixture, cell.trial),
             **options[cell.variant],
         ).values

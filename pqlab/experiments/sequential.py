@@ -224,11 +224,13 @@ def run_cells(
     *,
     private: Private | None = None,
     progress: bool = False,
+    make: Callable[..., Predictor] = make_predictor,
     watch: Callable[[Lockstep, int, Day, FloatArray], None] | None = None,
 ) -> dict[tuple[str, float], npt.NDArray[np.int32]]:
     """`run_cell` for a cell with each of some methods and budgets: the same numbers, in a fraction of the time.
 
-    watch: is shown each method before its release of a day, as (method, day number, data, features).
+    make: the predictor of a method, from the arguments of `make_predictor`. watch: is shown each method before its
+    release of a day, as (method, day number, data, features).
     """
     if cell.task not in TASKS:
         raise ValueError(f"task must be among {', '.join(TASKS)}, got {cell.task!r}")
@@ -236,7 +238,8 @@ def run_cells(
     data = [task.load(cell.days, trial, cell.seed) for trial in ([0] if task.shared else trials)]
     days, quantiles = len(data[0]), even_quantiles(cell.m)
     groups = [
-        Lockstep(replace(cell, method=method), list(epsilons), data[0], private or Private()) for method in methods
+        Lockstep(replace(cell, method=method), list(epsilons), data[0], private or Private(), make)
+        for method in methods
     ]
     places = stream(cell.seed, "places", cell.task, cell.first_trial)
     for t in tqdm(range(days), disable=None if progress else True, unit="day", desc=cell.task):
@@ -252,7 +255,14 @@ def run_cells(
 class Lockstep:
     """A method on all trials of a cell with some budgets, one day after another."""
 
-    def __init__(self, cell: Cell, epsilons: Sequence[float], data: DatasetSequence, private: Private) -> None:
+    def __init__(
+        self,
+        cell: Cell,
+        epsilons: Sequence[float],
+        data: DatasetSequence,
+        private: Private,
+        make: Callable[..., Predictor] = make_predictor,
+    ) -> None:
         self.cell, self.epsilons = cell, epsilons
         days, dimension, quantiles = len(data), data.features.shape[1], even_quantiles(cell.m)
         names = [(cell.task, cell.method, epsilon, days, cell.first_trial, cell.m) for epsilon in epsilons]
@@ -261,7 +271,7 @@ class Lockstep:
         budgets = [budget_fraction(epsilon) for epsilon in epsilons]
         if cell.method == "dp":  # its steps and its noise depend on the budget
             each = [
-                make_predictor(
+                make(
                     "dp", task, dimension, days, cell.trials, epsilon, stream(cell.seed, "learning", *name), private,
                     quantiles,
                 )
@@ -271,7 +281,7 @@ class Lockstep:
             budgets = [budget - one.epsilon for budget, one in zip(budgets, self.predictor.each, strict=True)]
         else:
             learning = stream(cell.seed, "learning", *names[0])
-            self.predictor = make_predictor(
+            self.predictor = make(
                 cell.method, task, dimension, days, self.copies, epsilons[0], learning, private, quantiles
             )
         noise = [stream(cell.seed, "noise", *name) for name in names]

@@ -1,0 +1,208 @@
+"""What the paper's coordinates change: PubFit, PubProx and NonPrivate that count from zero in the unit of the data.
+
+The learners of this project count from the guess: the prior of a quantile has the location `nu + sigma theta / phi`
+and the scale `sigma / phi`, from theta = 0 and phi = 1 on. In the paper these are `theta / phi` and `1 / phi` in the
+unit of the data, from `nu / sigma` and `1 / sigma` on, so that each step of phi moves the location too (Sections 5.2
+and 5.3).
+
+    python -m pqlab.experiments.coordinates --parts FOLDER
+
+makes `results/coordinates/sequential.csv` and `results/coordinates/public_private.csv`, by the data, splits, noise and
+sizes of `results/sequential` and `results/public_private`, so that the two ways differ in their coordinates alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, get_args
+
+import click
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+from polars import selectors
+
+import pq
+from pq.core import public_fit
+from pq.core.choices import Calibration
+from pq.core.learners import COCOB
+from pq.sequential import NonPrivate, Predictor, PubProx
+from pqlab.experiments import public_private, sequential
+from pqlab.experiments.figures import PROFILES, epsilon_of
+from pqlab.experiments.grid import Unit, run
+from pqlab.experiments.public_sources import SOURCES
+from pqlab.experiments.sequential_tasks import Task, make_predictor
+from pqlab.experiments.static import even_quantiles
+from pqlab.experiments.table import Row
+
+RESULTS = Path(__file__).resolve().parents[2] / "results" / "coordinates"
+WAYS = "guess", "zero"  # from where the learners count
+TASK_NAMES = ("citibike", "flights_air_time", "flights_delay", "worldnews")  # guesses of 0 and 1 are no difference
+LEARNERS: dict[str, Any] = {"prox": PubProx, "open": NonPrivate}
+FITS = ("pubfit", "pubfit_robust")
+EXPERIMENT_NAMES = ("adult", "movies", "goodreads11k")
+
+
+def predictor_from_zero(
+    method: str, task: Task, dimension: int, days: int, copies: int | None, *rest: Any
+) -> Predictor:
+    """`make_predictor` in the paper's coordinates, of a method in `LEARNERS`: the same first priors."""
+    ours: Any = make_predictor(method, task, dimension, days, copies, *rest)
+    options = {"robust": task.robust, "copies": copies, "resolution": task.resolution, "dimension": dimension}
+    learner: Any = LEARNERS[method](ours.quantiles, loc=0.0, scale=task.scale, **options)
+    before = learner._learner
+    start, steps = before.point.copy(), np.ones_like(before.point)
+    start[..., -2] = task.loc / task.scale  # of the constant feature
+    steps[..., -1] = task.scale  # phi is in guessed scales here
+    low, high = (np.full_like(start, far) for far in (-np.inf, np.inf))
+    low[..., -1], high[..., -1] = learner.phi_range
+    learner._learner = COCOB(start, scale=steps, lower=low, upper=high)
+    return learner
+
+
+def sequential_gaps(
+    cell: sequential.Cell, methods: Sequence[str], epsilons: Sequence[float], way: str
+) -> dict[tuple[str, float], npt.NDArray[np.int32]]:
+    """`run_cells` of `pqlab.experiments.sequential` by learners that count from the guess, or from zero.
+
+    >>> cell = sequential.Cell("flights_delay", "prox", 1.0, days=3, trials=2)
+    >>> sequential_gaps(cell, ["prox"], [1.0], "zero")["prox", 1.0].shape
+    (3, 2)
+    """
+    return sequential.run_cells(cell, methods, epsilons, make=make_predictor if way == "guess" else predictor_from_zero)
+
+
+@lru_cache(maxsize=1024)
+def fitted_from_zero(
+    source: str,
+    optimizer: str,
+    n: int,
+    m: int,
+    seed: int = 0,
+    variant: public_private.Variant = "grid",
+    split: int = 0,
+) -> tuple[pq.Laplace, ...]:
+    """`pqlab.experiments.public_private.fitted` in the paper's coordinates, by COCOB."""
+    if optimizer != "cocob":
+        raise ValueError(f"optimizer must be 'cocob', got {optimizer!r}")
+    loc, scale, resolution = SOURCES[source].guesses()
+    records = public_private.populations(source, seed, split)[0]
+    ties = public_private.ties_of(variant)
+    problem = public_fit._problem(records, even_quantiles(m), n, loc, scale, resolution, ties)
+    rng = public_private.fit_stream(source, optimizer, n, m, seed, split)
+    return tuple(public_fit._laplaces(problem, None, optimizer, rng, from_zero=True))
+
+
+def sequential_rows(
+    *, task: str, way: str, calibration: Any, epsilons: list[float], days: int | None, first_trial: int, trials: int,
+    seed: int,
+) -> list[Row]:  # fmt: skip
+    """Mean gap over all days of each trial, learner and budget."""
+    sizes: dict[str, Any] = {"days": days, "first_trial": first_trial, "trials": trials, "seed": seed}
+    cell = sequential.Cell(task, "prox", epsilons[0], calibration=calibration, **sizes)
+    return [
+        {"variant": calibration, "method": f"{method} {way}", "m": cell.m, "epsilon": epsilon, "trial": first_trial + k}
+        | {"max_gap": float(gap)}
+        for (method, epsilon), gaps in sequential_gaps(cell, list(LEARNERS), epsilons, way).items()
+        for k, gap in enumerate(gaps.mean(axis=0))
+    ]
+
+
+def public_rows(
+    *, source: str, way: str, variant: Any, epsilons: list[float], mixtures: list[float], trials: int, seed: int
+) -> list[Row]:
+    """Largest gap of each trial, method, budget and mixture, with a split of the public data for each trial."""
+    fit = public_private.fitted if way == "guess" else fitted_from_zero
+    return [
+        {
+            "variant": variant,
+            "method": f"{method} {way}",
+            "m": 9,
+            "epsilon": epsilon,
+            "mixture": mixture,
+            "trial": trial,
+        }
+        | {"max_gap": float(public_private.run_cell(cell, seed=seed, splits=trials, fit=fit)["max_gap"])}
+        for trial in range(trials)
+        for method in FITS
+        for epsilon in epsilons
+        for mixture in mixtures
+        for cell in [public_private.Cell(source, variant, method, epsilon, mixture, trial)]
+    ]
+
+
+def sequential_units(profile: str = "paper", tasks: Sequence[str] = TASK_NAMES) -> list[Unit]:
+    """The grid of the sequential learners, at a profile of `pq reproduce`."""
+    sizes = PROFILES[profile]
+    epsilons = [epsilon_of(value) for value in sizes.log_epsilons]
+    return [
+        Unit(
+            "sequential",
+            task,
+            sequential_rows,
+            {"task": task, "way": way, "calibration": calibration, "epsilons": epsilons, "days": sizes.days}
+            | {"first_trial": first, "trials": min(sequential.BLOCK, sizes.trials - first)},
+        )
+        for task in tasks
+        for calibration in get_args(Calibration)
+        for first in range(0, sizes.trials, sequential.BLOCK)
+        for way in WAYS
+    ]
+
+
+def public_units(trials: int = 40, experiments: Sequence[str] = EXPERIMENT_NAMES) -> list[Unit]:
+    """The grid of the fits, at the paper's budgets and mixtures."""
+    return [
+        Unit(
+            "public_private",
+            source,
+            public_rows,
+            {"source": source, "way": way, "variant": variant, "epsilons": epsilons, "mixtures": mixtures}
+            | {"trials": trials},
+        )
+        for experiment in experiments
+        for epsilons, mixtures in [public_private.grid_of(experiment)]
+        for source in public_private.EXPERIMENTS[experiment][0]
+        for variant in public_private.VARIANTS
+        for way in WAYS
+    ]
+
+
+def differences(rows: pl.DataFrame) -> pl.DataFrame:
+    """Means over trials of both ways, and of what counting from zero adds, trial by trial, with its standard error."""
+    split = pl.col("method").str.split(" ")
+    named = rows.with_columns(split.list.get(0).alias("method"), split.list.get(1).alias("way"))
+    axes = [name for name in ("epsilon", "mixture") if rows[name].null_count() < len(rows)]
+    apart = ["data", "variant", "method", *axes]
+    by_trial = named.pivot("way", index=[*apart, "trial"], values="max_gap", maintain_order=True).with_columns(
+        (pl.col("zero") - pl.col("guess")).alias("more")
+    )
+    return by_trial.group_by(apart, maintain_order=True).agg(
+        pl.len().alias("trials"),
+        *(pl.col(name).mean() for name in (*WAYS, "more")),
+        (pl.col("more").std() / pl.len().cast(pl.Float64).sqrt()).alias("more_error"),
+    )
+
+
+def stored(name: str) -> pl.DataFrame:
+    """The table `sequential` or `public_private`: `guess` and `zero` are mean gaps, `more` is their difference."""
+    return pl.read_csv(RESULTS / f"{name}.csv", schema_overrides={"more_error": pl.Float64})
+
+
+@click.command()
+@click.option("--parts", type=click.Path(path_type=Path), required=True, help="Folder of finished parts.")
+@click.option("--workers", type=click.IntRange(min=1), default=1, show_default=True)
+def main(parts: Path, workers: int) -> None:
+    """Run what is missing and write the tables."""
+    RESULTS.mkdir(parents=True, exist_ok=True)
+    for name, units in (("sequential", sequential_units()), ("public_private", public_units())):
+        rows = differences(run(units, parts, workers=workers, progress=True))
+        rows.with_columns(selectors.float().round_sig_figs(6)).write_csv(RESULTS / f"{name}.csv")
+
+
+if __name__ == "__main__":
+    from pqlab.experiments.coordinates import main as run_main  # parts are named by the module, not by `__main__`
+
+    run_main()
