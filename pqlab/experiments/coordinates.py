@@ -7,8 +7,9 @@ and 5.3).
 
     python -m pqlab.experiments.coordinates --parts FOLDER
 
-makes `results/coordinates/sequential.csv` and `results/coordinates/public_private.csv`, by the data, splits, noise and
-sizes of `results/sequential` and `results/public_private`, so that the two ways differ in their coordinates alone.
+makes `results/coordinates/sequential.csv`, of both ways, and `results/coordinates/public_private.csv`, of counting from
+zero, by the data, splits, noise and sizes of `results/sequential` and `results/public_private`, so that the two ways
+differ in their coordinates alone.
 """
 
 from __future__ import annotations
@@ -111,26 +112,18 @@ def sequential_rows(
 
 
 def public_rows(
-    *, source: str, way: str, variant: Any, epsilons: list[float], mixtures: list[float], trials: int, seed: int
+    *, source: str, variant: Any, epsilons: list[float], mixtures: list[float], trials: int, seed: int
 ) -> list[Row]:
     """Largest gap of each trial, method, budget and mixture, with a split of the public data for each trial."""
-    fit = public_private.fitted if way == "guess" else fitted_from_zero
-    return [
-        {
-            "variant": variant,
-            "method": f"{method} {way}",
-            "m": 9,
-            "epsilon": epsilon,
-            "mixture": mixture,
-            "trial": trial,
-        }
-        | {"max_gap": float(public_private.run_cell(cell, seed=seed, splits=trials, fit=fit)["max_gap"])}
+    cells = [
+        public_private.Cell(source, variant, method, epsilon, mixture, trial)
         for trial in range(trials)
         for method in FITS
         for epsilon in epsilons
         for mixture in mixtures
-        for cell in [public_private.Cell(source, variant, method, epsilon, mixture, trial)]
     ]
+    rows = [public_private.run_cell(cell, seed=seed, splits=trials, fit=fitted_from_zero) for cell in cells]
+    return [{"m": 9} | {name: row[name] for name in row if name != "source"} for row in rows]
 
 
 def sequential_units(profile: str = "paper", tasks: Sequence[str] = TASK_NAMES) -> list[Unit]:
@@ -153,42 +146,59 @@ def sequential_units(profile: str = "paper", tasks: Sequence[str] = TASK_NAMES) 
 
 
 def public_units(trials: int = 40, experiments: Sequence[str] = EXPERIMENT_NAMES) -> list[Unit]:
-    """The grid of the fits, at the paper's budgets and mixtures."""
+    """The grid of the fits from zero, at the paper's budgets and mixtures; `results/public_private` has the others."""
     return [
         Unit(
             "public_private",
             source,
             public_rows,
-            {"source": source, "way": way, "variant": variant, "epsilons": epsilons, "mixtures": mixtures}
-            | {"trials": trials},
+            {"source": source, "variant": variant, "epsilons": epsilons, "mixtures": mixtures, "trials": trials},
         )
         for experiment in experiments
         for epsilons, mixtures in [public_private.grid_of(experiment)]
         for source in public_private.EXPERIMENTS[experiment][0]
         for variant in public_private.VARIANTS
-        for way in WAYS
     ]
 
 
 def differences(rows: pl.DataFrame) -> pl.DataFrame:
-    """Means over trials of both ways, and of what counting from zero adds, trial by trial, with its standard error."""
+    """Means over trials of both ways, and of what counting from zero adds, trial by trial, with standard errors.
+
+    rows: `trial`, `guess` and `zero`, the largest gaps by both ways, and what else tells trials apart.
+    """
+    apart = [name for name in rows.columns if name not in ("trial", *WAYS)]
+    return (
+        rows.with_columns((pl.col("zero") - pl.col("guess")).alias("more"))
+        .group_by(apart, maintain_order=True)
+        .agg(
+            pl.len().alias("trials"),
+            *(pl.col(name).mean() for name in (*WAYS, "more")),
+            *((pl.col(name).std() / pl.len().sqrt()).alias(f"{name}_error") for name in ("zero", "more")),
+        )
+    )
+
+
+def both_ways(rows: pl.DataFrame) -> pl.DataFrame:
+    """Rows of `sequential_units` as `differences` takes them."""
     split = pl.col("method").str.split(" ")
     named = rows.with_columns(split.list.get(0).alias("method"), split.list.get(1).alias("way"))
-    axes = [name for name in ("epsilon", "mixture") if rows[name].null_count() < len(rows)]
-    apart = ["data", "variant", "method", *axes]
-    by_trial = named.pivot("way", index=[*apart, "trial"], values="max_gap", maintain_order=True).with_columns(
-        (pl.col("zero") - pl.col("guess")).alias("more")
-    )
-    return by_trial.group_by(apart, maintain_order=True).agg(
-        pl.len().alias("trials"),
-        *(pl.col(name).mean() for name in (*WAYS, "more")),
-        (pl.col("more").std() / pl.len().cast(pl.Float64).sqrt()).alias("more_error"),
-    )
+    apart = ["data", "variant", "method", "epsilon", "trial"]
+    return named.pivot("way", index=apart, values="max_gap", maintain_order=True)
 
 
-def stored(name: str) -> pl.DataFrame:
-    """The table `sequential` or `public_private`: `guess` and `zero` are mean gaps, `more` is their difference."""
-    return pl.read_csv(RESULTS / f"{name}.csv", schema_overrides={"more_error": pl.Float64})
+def stored_sequential() -> pl.DataFrame:
+    """The stored table: `guess` and `zero` are mean gaps, `more` is their difference, with standard errors."""
+    errors = {f"{name}_error": pl.Float64 for name in ("zero", "more")}
+    return pl.read_csv(RESULTS / "sequential.csv", schema_overrides=errors)
+
+
+def stored_public() -> pl.DataFrame:
+    """Every stored trial of the fits by both ways: `guess` and `zero` beside what `public_private.read_table` names."""
+    keys = [*public_private.FIELDS, "trial"]
+    zero = pl.DataFrame(public_private.read_table(RESULTS / "public_private.csv")).rename({"max_gap": "zero"})
+    files = [public_private.RESULTS / f"{experiment}.csv" for experiment in EXPERIMENT_NAMES]
+    ours = pl.DataFrame([row for file in files for row in public_private.read_table(file)])
+    return zero.join(ours.rename({"max_gap": "guess"}), on=keys, how="left", maintain_order="left")
 
 
 @click.command()
@@ -197,9 +207,13 @@ def stored(name: str) -> pl.DataFrame:
 def main(parts: Path, workers: int) -> None:
     """Run what is missing and write the tables."""
     RESULTS.mkdir(parents=True, exist_ok=True)
-    for name, units in (("sequential", sequential_units()), ("public_private", public_units())):
-        rows = differences(run(units, parts, workers=workers, progress=True))
-        rows.with_columns(selectors.float().round_sig_figs(6)).write_csv(RESULTS / f"{name}.csv")
+    means = differences(both_ways(run(sequential_units(), parts, workers=workers, progress=True)))
+    means.with_columns(selectors.float().round_sig_figs(6)).write_csv(RESULTS / "sequential.csv")
+    fits = run(public_units(), parts, workers=workers, progress=True).rename({"data": "source"})
+    rows = [
+        row | {"max_gap": int(row["max_gap"])} for row in fits.sort("trial", maintain_order=True).iter_rows(named=True)
+    ]
+    public_private.write_table(RESULTS / "public_private.csv", rows, "python -m pqlab.experiments.coordinates")
 
 
 if __name__ == "__main__":

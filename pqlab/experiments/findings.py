@@ -19,7 +19,7 @@ import click
 import numpy as np
 import polars as pl
 
-from pqlab.experiments import distributions, public_private, report, sequential
+from pqlab.experiments import coordinates, distributions, public_private, report, sequential
 from pqlab.experiments.figures import FIGURES, Figure, Job
 from pqlab.experiments.report import LABELS
 from pqlab.experiments.sequential_tasks import TASKS
@@ -164,7 +164,7 @@ def findings_text() -> str:
             lines.append(f"\n## {figure.title} (`fig:{figure.label}`): {PLACES[figure.along]}, `{path.parent.name}`")
         seen = where
         lines += sentences(figure, job, means)
-    lines += learned_sentences()
+    lines += [*learned_sentences(), *coordinate_sentences()]
     return "\n".join(lines) + "\n"
 
 
@@ -200,6 +200,46 @@ def learned_sentences() -> Iterator[str]:
                 shares = [found[mine][e][0] / found[other][e][0] for e in sorted(found[mine])]
                 said = ", ".join(f"{share:.2f}" for share in shares)
                 yield f"- {sentence(label, LABELS[other], found[mine], found[other])}; error as a share of its: {said}"
+
+
+def coordinate_sentences() -> Iterator[str]:
+    """What the tables of learners that count from zero say: beside those that count from the guess, and the others."""
+    yield "\n## Learners that count from zero in the data's unit, as in the paper, not from the guess: `coordinates`"
+    fits = coordinates.differences(coordinates.stored_public()).rename({"source": "data"})
+    for means, others_of in ((coordinates.stored_sequential(), _sequential_others), (fits, _public_others)):
+        for key, part in means.partition_by(["data", "variant"], as_dict=True, maintain_order=True).items():
+            others, along, label = others_of(*map(str, key))
+            yield f"\n### {label}: variant {key[1]}\n"
+            for (method,), rows in part.partition_by("method", as_dict=True, maintain_order=True).items():
+                mine = f"{LABELS[str(method)]} from zero"
+                own, more = (
+                    dict(rows.select(along, name, f"{name}_error").rows_by_key(along, unique=True))
+                    for name in ("zero", "more")
+                )
+                least, most = (round(end(more.values())[0], 1) + 0.0 for end in (min, max))
+                compared = sentence(mine, "from the guess", more, dict.fromkeys(more, (0.0, 0.0)))
+                yield f"- {compared}; {least:+.1f} to {most:+.1f} records"
+                for other in set_beside(str(method)):
+                    if other in others:
+                        yield f"- {sentence(mine, LABELS[other], own, others[other])}"
+
+
+def set_beside(method: str) -> list[str]:
+    """Of the methods that one is held against, those that have no coordinates of their own."""
+    return [other for other in PAIRS.get(method, ()) if other not in (*coordinates.FITS, "prox_blind", "prox_plain")]
+
+
+def _sequential_others(task: str, variant: str) -> tuple[dict[str, Curve], str, str]:
+    """The curves of all methods on a task by a calibration, what they are along, and the name of the data."""
+    means = paper_sized(f"{'worldnews' if task == 'worldnews' else 'online'}-logepsplots", variant)
+    return curves(means.filter(data=task, m=9, day_block=-1), "epsilon"), "epsilon", TASKS[task].label
+
+
+def _public_others(source: str, variant: str) -> tuple[dict[str, Curve], str, str]:
+    along = "epsilon" if source in public_private.EXPERIMENTS["adult"][0] else "mixture"
+    means = pl.DataFrame(summarise(_public_rows(source), ["variant", "method", along], "max_gap"))
+    named = means.rename({"mean": "max_gap", "error": "max_gap_error"}).filter(variant=variant)
+    return curves(named, along), along, public_private.SOURCES[source].label
 
 
 @click.command()
