@@ -99,5 +99,5 @@ def check_quantile_regret(share: float = 1.0) -> str:
         fixed = gamma / cells + (1 - gamma) * rng.dirichlet(np.full(cells, 0.3), (400, 2))
         best = np.log(np.sum(1 / np.einsum("tij,cij->cti", scores, fixed), axis=2)).sum(1).min()
         shares[name] = passed(name, losses - best, found.regret, share)
-    assert round(longest, 2) == 0.25, "as the row says"
+    assert longest <= 0.25, "as the row says"
     return report_shares("thm:quantile-regret, corrected", shares, 0.04)
