@@ -201,6 +201,42 @@ def check_printed_rates(subject: tuple[Powers, float] = (right_settings, 5.0)) -
     return f"cor:quantile-regret: printed rates and ours from such T on, but for {most:.2f} (log dT)^(5/4), m to 10^4"
 
 
+def _second_order(in_rate: float, in_cells: float) -> Callable[..., Any]:
+    """The settings of ours:discretisation with other powers of T."""
+
+    def other(steps: int, **named: Any) -> Any:
+        found = bounds.lipschitz_cells(steps, **named)
+        cells = max(2, round(found.cells * float(steps) ** in_cells))
+        return found._replace(rate=found.rate * float(steps) ** in_rate, cells=cells)
+
+    return other
+
+
+@check(
+    "ours:discretisation",
+    code=(bounds.thm_quantile_regret, bounds.lipschitz_cells),
+    rejects=[_second_order(*powers) for powers in ((-0.02, 0.0), (0.08, 0.0), (0.0, 0.05), (0.0, -0.05))],
+)
+def check_better_rates_of_theorem(subject: Callable[..., Any] = bounds.lipschitz_cells) -> str:
+    """At the settings for T^(2/3) and T^(5/6) the regret of thm:quantile-regret, with X = 1 + sqrt m min(1, eps)/eps',
+    is at most 5 (log dT)^(5/4) times the rate, and at least the rate, from such T on that there are two cells and a
+    floor of a half at most."""
+    draw, most = random.Random(139), 0.0
+    for trial in range(400):
+        _, m, epsilon, learning, ratio, _, lam = random_setting(draw)
+        x, lam = 1 + math.sqrt(m) * min(1.0, epsilon) / learning, lam * (trial % 2)
+        least = max(10**4, least_length(m, ratio, x), 0 if lam else 64 * ratio * m * x)
+        steps = math.ceil(least * 10.0 ** draw.choice((0, 12, 30)))
+        known: dict[str, Any] = {"quantiles": m, "mixture": lam, "lipschitz": ratio, "width": 1.0, "separation": 1.0}
+        found = subject(steps, noise_factor=x, **known)
+        noise = bounds.dpftrl_noise(steps, learning, 1e-6)
+        known |= {"epsilon": epsilon, "beta": 0.1, "noise": noise}
+        share = bounds.thm_quantile_regret(steps, found.cells, found.robustness, **known).regret / found.rate
+        most = max(most, share / math.log(found.cells * steps) ** 1.25)
+        assert share >= 1 and most <= 5, (m, epsilon, learning, ratio, lam, steps, share)
+    return f"T^(2/3) and T^(5/6) of thm:quantile-regret with noise, but for {most:.2f} (log dT)^(5/4)"
+
+
 def length_for_floor(case: str) -> sympy.Expr:
     """From which T on the floor of items 3 and 4 is at most a half."""
     return 16 * M**2 * D**2 * X if case == "discrete" else 256 * M**4 * V**2 * X
