@@ -384,7 +384,7 @@ def _power_in_package(lipschitz: bool, robust: bool) -> float:
     ],
 )
 def check_rates_in_steps(subject: Callable[[bool, bool, bool], Fraction] = _power) -> str:
-    """Where entropic regularisation improves the power of T: both Lipschitz classes; discrete ones gain in d only."""
+    """Where entropic regularisation improves the power of T: both Lipschitz classes, not the discrete ones."""
     for lipschitz, robust in itertools.product((False, True), repeat=2):
         for euclidean in (False, True):
             assert subject(euclidean, lipschitz, robust) == _least_power(euclidean, lipschitz, robust)

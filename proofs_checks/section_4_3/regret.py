@@ -17,6 +17,7 @@ from flint import arb
 
 from pq import bounds
 from proofs_checks.engine.registry import check
+from proofs_checks.section_4_3.learning_terms import overlap
 from proofs_checks.tools.broken import printed
 from proofs_checks.tools.exact import Points, log_ball, psi
 from proofs_checks.tools.gaussian import exact_delta, printed_multiplier
@@ -302,9 +303,11 @@ def check_printed_regret(subject: Callable[..., Any] = bounds.thm_quantile_regre
     """
     steps, d, gamma, lam = 10**13, 10, F(1, 2), F(2, 5)
     ratio = (1 - lam + lam / d) / (1 - gamma + gamma / d)
-    tiny, half, z = F(1, 10**13), 50, F(math.exp(-0.5))  # of the first half, where the gap falls to 0
-    first = d * (F(1, d) - half * tiny), d * (half * tiny + z**half / d)  # least score of cell 1, most of another
-    assert 1 - first[0] < F(1, 10**9) and first[1] < F(1, 10**9), "scores"
+    data = [F(start, 10) + F(k, 10**13) for start in (0, 1) for k in range(1, 51)]
+    cells = [(F(j, d), F(j + 1, d)) for j in range(d)]
+    gaps = [(part, abs(k - len(data) // 2)) for k, part in enumerate(pairwise([F(0), *data, F(1)]))]
+    scores = [d * sum(F(math.exp(-k / 2)) * overlap(cell, part) for part, k in gaps) for cell in cells]
+    assert 1 - scores[0] < F(1, 10**9) and max(scores[1:]) < F(1, 10**9), "scores"
     regret = steps * (math.log(ratio) - 1e-8)
     noise = bounds.dpftrl_noise(steps, 1.0, 1e-6, version="paper")
     common: dict[str, Any] = {"quantiles": 1, "epsilon": 1.0, "noise": noise, "beta": 0.05, "mixture": float(lam)}
