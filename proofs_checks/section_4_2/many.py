@@ -31,16 +31,17 @@ def cauchy_instance(z: Fraction) -> tuple[Grid, Fraction]:
     data = Grid(3)
     rho = {k + HALF: Fraction(1, 4) for k in range(4)}
 
-    def prior(rank: int, shift: Fraction) -> Prior:
-        return {o + shift: mass for o, mass in mix({rank + HALF: Fraction(1)}, rho, HALF).items()}
+    def prior(q: Fraction, shift: Fraction) -> Prior:
+        perfect = {math.floor(q * data.size) + HALF: Fraction(1)}
+        return {o + shift: mass for o, mass in mix(perfect, rho, HALF).items()}
 
     # keep the atoms of one cell in the order of the quantiles; indices 0, 1, 2 stand for 1/4, 3/8, 1/2
-    median = mechanism(Restricted(data, -math.inf, math.inf), HALF, prior(1, Fraction(1, 4)), z)
+    median = mechanism(Restricted(data, -math.inf, math.inf), HALF, prior(HALF, Fraction(1, 4)), z)
     middle = 1 + HALF + Fraction(1, 4)
-    quarter_prior = _clip(prior(0, Fraction(0)), -math.inf, middle)
+    quarter_prior = _clip(prior(Fraction(1, 4), Fraction(0)), -math.inf, middle)
     quarter = mechanism(Restricted(data, -math.inf, middle), HALF, quarter_prior, z)
     low = HALF
-    target_prior = _clip(prior(1, Fraction(1, 8)), low, middle)
+    target_prior = _clip(prior(Fraction(3, 8), Fraction(1, 8)), low, middle)
     law = mechanism(Restricted(data, low, middle), HALF, target_prior, z)
     wrong = sum((p for o, p in law.items() if gap(data, Fraction(3, 8), o) >= 1), Fraction(0))
     return data, median[middle] * quarter[low] * wrong

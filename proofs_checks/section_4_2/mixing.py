@@ -137,6 +137,12 @@ def check_price_of_known_bounds(subject: Callable[[float], float] = lambda weigh
         known = log_psi(wrong, 0.75, pq.Cauchy(0.0, 1.0))
         above = cor_cauchy(1000.0, 2.0, 0.001, epsilon, beta) + price
         assert above - 1e-5 <= cor_quantile(known, epsilon, beta, weight)[0] <= above, weight
+        for x in (np.sort(np.random.default_rng([107, k]).uniform(-4.0, 6.0, 2 + k % 7)) for k in range(40)):
+            known = 10.0, np.diff(x).min(), epsilon, beta
+            alone_of = {pq.Cauchy(1.0, 5.0): cor_cauchy(5.0, *known), pq.Uniform(-4.0, 6.0): uniform_bound(*known)}
+            for prior, alone in alone_of.items():
+                paid = cor_quantile(log_psi(x, 1 / len(x) + 1e-9, prior), epsilon, beta, weight)[0]
+                assert paid <= alone + price + 1e-9, "rank 1"
         right = cor_cauchy(5.0, 10.0, 2.0, epsilon, beta) + price
         extra = 2 / epsilon * math.log(math.pi)
         assert math.isclose(right, uniform_bound(10.0, 2.0, epsilon, beta) + price + extra, rel_tol=1e-9)

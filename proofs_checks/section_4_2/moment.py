@@ -31,10 +31,10 @@ WHOLE = (-math.inf, math.inf)
 def check_moment_consistency(subject: Callable[[float, float, float], float] = moment_consistency) -> str:
     """Exact failure of (1 - lambda) perfect + lambda trusted at most beta; nearly attained by a hopeless rho."""
     cases = 0
-    for (data, q, rho, z), weight, beta in itertools.product(
-        one_quantile_cases(), (F(1, 1000), F(1, 10), HALF), (F(1, 20), HALF)
+    for (data, q, rho, z), weight, beta, part in itertools.product(
+        one_quantile_cases(), (F(1, 1000), F(1, 10), HALF), (F(1, 20), HALF), (F(1), F(1, 3))
     ):
-        trusted = {o: mass / sum(rho.values()) for o, mass in rho.items()}
+        trusted = {o: part * mass / sum(rho.values()) for o, mass in rho.items()}
         perfect = {math.floor(q * data.size) + HALF: F(1)}
         assert psi(data, q, mix(perfect, trusted, weight), z) >= 1 - weight, "as the row says"
         law = mechanism(Restricted(data, *WHOLE), q, mix(perfect, trusted, weight), z)

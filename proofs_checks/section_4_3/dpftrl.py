@@ -40,7 +40,7 @@ def _ftrl_run(gradients: np.ndarray, eta: float, std: float, rng: np.random.Gene
     "thm:dpftrl",
     "thm:dpftrl/regret",
     code=bounds.thm_dpftrl,
-    rejects=[scaled(bounds.thm_dpftrl, 0.5), scaled(bounds.thm_dpftrl, 0.7), scaled(bounds.thm_dpftrl, 0.3)],
+    rejects=[scaled(bounds.thm_dpftrl, 0.74), scaled(bounds.thm_dpftrl, 0.5)],
 )
 def check_dpftrl_regret(subject: Callable[..., float] = bounds.thm_dpftrl) -> str:
     """Regret of DP-FTRL on linear losses stays below its bound: 300 seeded runs, each may fail with chance 1e-4."""
@@ -60,7 +60,7 @@ def check_dpftrl_regret(subject: Callable[..., float] = bounds.thm_dpftrl) -> st
         regret = float(iterates @ gradients + abs(gradients.sum()))
         worst[sigma > 0] = max(worst[sigma > 0], regret / bound)
         assert regret <= bound, (seed, regret, bound)
-    assert round(worst[False], 2) == 0.75 and worst[True] <= 0.562, "as the row says"
+    assert worst[False] <= 0.75 and worst[True] <= 0.562, "as the row says"
     return f"DP-FTRL regret <= bound in 300 seeded runs (failure probability 0.03 in all); largest shares {worst}"
 
 
@@ -72,12 +72,12 @@ def _at_best_step(steps: int, **known: Any) -> float:
 @check(
     "thm:dpftrl/regret",
     code=bounds.thm_dpftrl,
-    rejects=[_at_best_step, scaled(bounds.thm_dpftrl, 0.5), scaled(bounds.thm_dpftrl, 0.3)],
+    rejects=[_at_best_step, scaled(bounds.thm_dpftrl, 0.98), scaled(bounds.thm_dpftrl, 0.5)],
 )
 def check_every_step_size(subject: Callable[..., float] = bounds.thm_dpftrl) -> str:
     """The bound at step sizes from a hundredth of the best to a hundred times it, with and without noise, in seeded
-    runs that each may fail with chance 1e-4. Without noise iterate t answers the sum of t - 1 gradients: b_t in the
-    proof, whose sum has t of them, is then -nabla_t and not 0."""
+    runs that each may fail with chance 1e-4; at a tenth of the best one needs more than 0.98 of it. Without noise
+    iterate t answers the sum of t - 1 gradients: b_t in the proof, whose sum has t of them, is then -nabla_t, not 0."""
     known: dict[str, Any] = {"regularizer_range": 0.5, "lipschitz": 1.0, "sensitivity": 2.0, "gaussian_width": 1.0}
     for seed, factor in itertools.product(range(12), (0.01, 0.1, 0.5, 2.0, 10.0, 100.0)):
         rng = np.random.default_rng([23, seed])
@@ -384,7 +384,7 @@ def _power_in_package(lipschitz: bool, robust: bool) -> float:
     ],
 )
 def check_rates_in_steps(subject: Callable[[bool, bool, bool], Fraction] = _power) -> str:
-    """Where entropic regularisation improves the power of T: both Lipschitz classes; discrete ones gain in d only."""
+    """Where entropic regularisation improves the power of T: both Lipschitz classes, not the discrete ones."""
     for lipschitz, robust in itertools.product((False, True), repeat=2):
         for euclidean in (False, True):
             assert subject(euclidean, lipschitz, robust) == _least_power(euclidean, lipschitz, robust)

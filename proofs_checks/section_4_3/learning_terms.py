@@ -135,6 +135,36 @@ def check_learning_term(subject: Callable[..., bounds.QuantileRegret] = thm_quan
     return "thm:quantile-regret: thm:dpftrl at range m log d, width sqrt(2m log 2d), plus mixing; sqrt m, or m^(3/4)"
 
 
+@check(
+    "ours:regret-in-quantiles",
+    code=thm_quantile_regret,
+    rejects=[(0.49, 0.75, 1.0), (0.51, 0.75, 1.0), (0.5, 0.74, 1.0), (0.5, 0.76, 1.0), (0.5, 0.75, 1.01)],
+)
+def check_growth_in_quantiles(subject: tuple[float, float, float] = (0.5, 0.75, 1.0)) -> str:
+    """Against one quantile the learning term of m is sqrt m times as large without noise, at most m^(3/4) times with
+    it, which much noise needs, and the printed one m times or more.
+
+    subject: power of m without noise, the largest with it, and the least that is printed.
+    """
+    silent, noisy, paper, most = *subject, 0.0
+    for steps, d, noise, m in itertools.product(
+        (1, 2, 1000, 10**9), (2, 10, 10**9), (0.0, 1e-3, 3.0, 1e9), (2, 3, 50, 10**9)
+    ):
+        known: dict[str, Any] = {"noise": noise, "mixture": 0.5}
+        powers: dict[Any, list[float]] = {"corrected": [], "paper": []}
+        for version, epsilon, beta in itertools.product(powers, (1e-3, 0.5, 20.0), (1e-9, 0.1, 0.99)):
+            one, many = (
+                thm_quantile_regret(steps, d, 0.1, quantiles=k, version=version, epsilon=epsilon, beta=beta, **known)
+                for k in (1, m)
+            )
+            powers[version].append(math.log(many.regret / one.regret) / math.log(m))
+        assert max(powers["corrected"]) <= noisy + 1e-9 and min(powers["paper"]) >= paper - 1e-9, (steps, d, noise, m)
+        assert noise or all(abs(power - silent) < 1e-9 for power in powers["corrected"]), "without noise"
+        most = max(most, *powers["corrected"])
+    assert most > noisy - 5e-3, "less will do"
+    return f"learning term of m quantiles over that of one: sqrt m without noise, m^{most:.4f} at most with it"
+
+
 def gradient_rows(scores: Sequence[Sequence[F]], weights: Sequence[Sequence[F]]) -> list[list[F]]:
     """Of log sum_i 1/<s_i, W_i>, up to the sign."""
     inner = [sum(s * w for s, w in zip(*rows, strict=True)) for rows in zip(scores, weights, strict=True)]

@@ -51,7 +51,7 @@ def worst_streams(guarantee: Callable[..., float], share: float) -> dict[str, fl
     return shares
 
 
-@check("thm:dpftrl", "thm:dpftrl/regret", code=bounds.thm_dpftrl, rejects=[0.5, 0.1])
+@check("thm:dpftrl", "thm:dpftrl/regret", code=bounds.thm_dpftrl, rejects=[0.56, 0.1])
 def check_dpftrl(share: float = 1.0) -> str:
     """thm:dpftrl on linear losses, five streams for two regularisers."""
     return report_shares("thm:dpftrl", worst_streams(bounds.thm_dpftrl, share), 0.562)
@@ -76,7 +76,7 @@ def clipped(exponent: Array, floor: float) -> Array:
     return np.maximum(raw * low, floor)
 
 
-@check("thm:quantile-regret", code=bounds.thm_quantile_regret, rejects=[0.03, 0.01])
+@check("thm:quantile-regret", code=bounds.thm_quantile_regret, rejects=[0.037, 0.01])
 def check_quantile_regret(share: float = 1.0) -> str:
     """thm:quantile-regret, corrected: entropic DP-FTRL for two quantiles, four cells, gamma = 1/2. The bound is for
     gradients as long as d/gamma, and these have at most a quarter of that length."""
@@ -99,5 +99,5 @@ def check_quantile_regret(share: float = 1.0) -> str:
         fixed = gamma / cells + (1 - gamma) * rng.dirichlet(np.full(cells, 0.3), (400, 2))
         best = np.log(np.sum(1 / np.einsum("tij,cij->cti", scores, fixed), axis=2)).sum(1).min()
         shares[name] = passed(name, losses - best, found.regret, share)
-    assert round(longest, 2) == 0.25, "as the row says"
+    assert longest <= 0.25, "as the row says"
     return report_shares("thm:quantile-regret, corrected", shares, 0.04)
