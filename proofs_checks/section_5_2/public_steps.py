@@ -155,7 +155,7 @@ def check_rejection(subject: Callable[[Fraction, int], Fraction] = lambda p, ste
 def check_variation(subject: Callable[[Fraction, Fraction], bool] = lambda part, whole: part <= whole) -> str:
     """TV_q <= TV(D^n, D'^n), with room: laws that differ in the upper tail only, n = 3, lower two order statistics."""
     first = {1: F(1, 4), 2: F(1, 4), 3: F(1, 4), 4: F(1, 4), 5: F(0)}
-    for moved in (F(1, 10), F(1, 4)):
+    for moved in (F(k, 40) for k in range(1, 11)):
         second = {**first, 4: first[4] - moved, 5: moved}
         seen: dict[tuple[int, int], Fraction] = {}
         whole = F(0)
