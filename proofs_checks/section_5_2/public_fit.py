@@ -240,8 +240,8 @@ RATIO: Ratio = (lambda n: 2 * n - 1, lambda n: n * (n - 1))
     ],
 )
 def check_floor_ratio(subject: Ratio = RATIO) -> str:
-    """1/floor(N/n) <= (2n-1)/N for all N >= n, with equality at N = 2n - 1; (n+1)/N from N = n(n-1) on, and at no
-    smaller N if n >= 3: z3 for all n and N, and floors for small ones.
+    """1/floor(N/n) <= (2n-1)/N for all N >= n, with equality at N = 2n - 1; (n+1)/N from N = n(n-1) on, and not
+    at one less if n >= 3: z3 for all n and N, and floors for small ones.
 
     subject: the numerator, and the N from which (n+1)/N holds, for given n.
     """
