@@ -196,7 +196,7 @@ def _linear_regret(sizes: Any, m: int, b: float, scales: tuple[float, float], mi
     code=bounds.pubpri_step_sizes,
     rejects=[
         (0.99, 1.0, bounds.pubpri_step_sizes),
-        (1.0, 0.25, bounds.pubpri_step_sizes),
+        (1.0, 0.99, bounds.pubpri_step_sizes),
         *((1.0, 1.0, _resized(by, 1.0)) for by in (0.1, 10.0)),
         (1.0, 1.0, _resized(1.0, 0.1)),
         (1.0, 1.0, printed(bounds.pubpri_step_sizes)),
@@ -206,20 +206,29 @@ def check_descent_runs(
     subject: tuple[float, float, Callable[..., Any]] = (1.0, 1.0, bounds.pubpri_step_sizes),
 ) -> str:
     """Descent with the corrected steps, 1 to 100 of them: T times the first term is never exceeded, and all of it is
-    needed where one scale is left and all intervals lie at B.
+    needed for one scale and all intervals at B, and for one narrow range of scales and little of locations.
 
     subject: factors of the parts of theta and of phi, and the steps.
     """
-    shares, boxes = [], ((1, 1.0, 0.5, 0.5), (2, 10.0, 1.0, 5.0), (1, 1e-3, 1e-4, 1e-2), (3, 1.0, 0.5, 20.0))
-    for steps, (m, b, low, high) in itertools.product((1, 2, 7, 30, 100), boxes):
+    boxes = (
+        (1, 1.0, 0.5, 0.5),
+        (2, 10.0, 1.0, 5.0),
+        (1, 1e-3, 1e-4, 1e-2),
+        (3, 1.0, 0.5, 20.0),
+        (1, 1e-4, 100.0, 101.0),
+    )
+    shares: dict[tuple[float, ...], float] = {}
+    for steps, box in itertools.product((1, 2, 7, 30, 100), boxes):
+        m, b, low, high = box
         sizes = subject[2](steps, quantiles=m, data_bound=b, scale_min=low, scale_max=high)
         parts = subject[0] * b / low, subject[1] * (1 / low - 1 / high) * (b + high) / 2
         for middles in ([0.995 * b] * steps, ([0.995 * b, -0.995 * b] * steps)[:steps]):
             regret = _linear_regret(sizes, m, b, (low, high), middles)
-            shares.append(regret / (sum(parts) * math.sqrt(m * steps)))
-            assert shares[-1] <= 1, (m, b, low, high, shares[-1])
-    assert max(shares) > 0.99, "a smaller bound is enough"
-    return f"descent of the public fit: regret at most {max(shares):.3f} of D G sqrt(T) for theta and phi together"
+            share = regret / (sum(parts) * math.sqrt(m * steps))
+            assert share <= 1 + 1e-12, (steps, box, share)
+            shares[box] = max(shares.get(box, 0.0), share)
+    assert min(shares[boxes[0]], shares[boxes[-1]]) > 0.99, "a smaller bound is enough"
+    return f"descent of the public fit: regret at most {max(shares.values()):.3f} of D G sqrt(T) for both together"
 
 
 Ratio = tuple[Callable[[Any], Any], Callable[[Any], Any]]
