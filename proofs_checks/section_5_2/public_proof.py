@@ -13,6 +13,7 @@ import numpy as np
 import sympy
 from flint import arb
 
+import pq
 from pq import bounds
 from pq.bounds import thm_pubpri
 from pq.losses import laplace_quantiles
@@ -286,7 +287,7 @@ def check_order_statistics(subject: Callable[..., Fraction] = interval_separatio
     is at least psi_z, and bounds the loss as psi_z does: random data of three quantiles, and narrow intervals far away.
     """
     first, second = [F(0), F(1, 2), F(1), F(2)], [F(0), F(1, 2), F(1), F(101, 100)]
-    rank = 2  # q = 1/2: the optimal interval is (1/2, 1] in both
+    rank = pq.rank(0.5, 4)  # the optimal interval is (1/2, 1] in both
     assert subject(first, (rank,)) == subject(second, (rank,)), "depends on more than the optimal interval"
     psi = [least_separation(data, (rank,)) for data in (first, second)]
     assert first[rank - 1 : rank + 1] == second[rank - 1 : rank + 1] and psi == [F(1, 2), F(1, 100)], "as the row says"
@@ -406,7 +407,8 @@ def check_failure_probability(subject: Callable[[float], float] = math.log10) ->
     subject: log10 of the probability with which the bound may fail, from beta'.
     """
     records, scale, left = 9, 0.01, F(9, 10)  # nine tenths of D lie in [-1, -0.9], one in [0.9, 1]; a median of nine
-    share = float(sum(math.comb(9, k) * left**k * (1 - left) ** (9 - k) for k in range(5, 10)))  # it lies on the left
+    many = range(pq.rank(0.5, records) + 1, records + 1)  # on the left, so that the optimal interval lies there
+    share = float(sum(math.comb(records, k) * left**k * (1 - left) ** (records - k) for k in many))
     common = {"quantiles": 1, "data_bound": 1.0, "scale_min": scale, "scale_max": scale, "density_bound": 9.0}
     lines = []
     # printed steps move theta sigma by sigma / sqrt(T), the corrected ones by 1 / sqrt(T)

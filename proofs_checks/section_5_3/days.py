@@ -57,6 +57,8 @@ def check_discretisation_width(subject: Bound = least_width) -> str:
             assert subject(data, rank) <= length, (data, rank)
             ties = tuple(a == b for a, b in itertools.pairwise(data))
             least[rank, ties] = min(least.get((rank, ties), length), length - subject(data, rank))
+    ages, rank = [F(30)] * 3, pq.rank(0.5, 3)
+    assert rank == 1 and ages[rank] - ages[rank - 1] == 0 == subject(ages, rank), "empty, as the row says"
     assert not any(least.values()), "longer for all data with these ties"
     return f"the grid bounds the optimal interval from below but for ties at its rank: {len(least)} kinds of data"
 

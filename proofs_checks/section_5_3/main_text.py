@@ -54,20 +54,20 @@ def least_noise(nodes: int, budget: float) -> float:
     ],
 )
 def check_noise_of_large_budgets(subject: tuple[Callable[[int, float], float], float] = (least_noise, 32)) -> str:
-    """The printed noise of a run, for half of both, is not private for 32 log(2/delta') and more: that run alone tells,
-    where a record turns its gradient round. The corrected noise, and the least on the exact curve of the Gaussian
-    mechanism, fall like the root of the budget."""
+    """The printed noise of a run, for half of both, is not private for 32 log(2/delta') and ten times that, at four
+    delta': that run alone tells, where a record turns its gradient round. The corrected noise, and the least on the
+    exact curve of the Gaussian mechanism, fall like one over the root of the budget."""
     noise, multiple = subject
-    for delta in map(mpmath.mpf, ("0.1", "1e-6", "1e-300")):
+    for delta in map(mpmath.mpf, ("0.5", "0.1", "1e-6", "1e-300")):
         for budget in (multiple * mpmath.log(2 / delta), 10 * multiple * mpmath.log(2 / delta)):
-            assert exact_delta(budget, printed_multiplier(budget / 2, delta / 2)) > 0.5, "private"
+            assert exact_delta(budget, printed_multiplier(budget / 2, delta / 2)) > 0.9 > delta, "private"
     for budget in (1e7, 1e9):
         found = (
             bounds.dpftrl_noise(1000, budget, 1e-6, version="corrected"),
             bounds.dpftrl_noise(1000, budget, 1e-6, version="sharp"),
         )
         assert all(math.isclose(value, noise(10, budget), rel_tol=5e-3) for value in found), (budget, found)
-    return "printed noise: not private at 32 log(2/delta') and more; what is falls like 1/sqrt(eps')"
+    return "printed noise: not private at 32 log(2/delta') and ten times that; what is falls like 1/sqrt(eps')"
 
 
 def private_noise(steps: int, epsilon: float, odds: float) -> float:

@@ -55,6 +55,7 @@ def check_box_holds(subject: Box = product_box) -> str:
     follows(*known, *image, *of_box, goal=z3.And(-ends[0] <= v, v <= ends[0]))
     follows(*known, *image, *of_box, goal=z3.And(ends[1] <= phi, phi <= ends[2]))
     follows(*known, *image, goal=v * f == (w * f) * phi)
+    follows(*known, *of_box, least < most, bound > 0, goal=ends[0] > bound * ends[1])  # reach over the least phi
     for reached, narrow, wide in ((F(1), HALF, F(1)), (F(3), F(1, 10), F(4))):
         reach, low, _ = subject(reached, narrow, wide)
         assert reach / low > reached, "no location of a map"

@@ -254,9 +254,10 @@ def check_gradient_norms(subject: tuple[float, float] = (1.0, 1.0)) -> str:
         m = int(draw.integers(1, 6)) if trial else 1
         low = np.sort(draw.uniform(-radius, radius - 0.01, m)) if trial else np.array([radius - 1e-7])
         high = np.minimum(low + 10 ** draw.uniform(-4, 0, m), radius) if trial else np.array([radius])
-        low = np.where(draw.random(m) < 0.1, -math.inf, low) if trial else low  # rank 0
+        low = np.where(draw.random(m) < 0.1, -math.inf, low) if trial else low  # rank 0, and then n
+        high = np.where(draw.random(m) < 0.1, math.inf, high) if trial else high
         phi = np.full(m, 1 / scale) if trial % 2 == 0 else draw.uniform(1 / scale, 3, m)
-        theta = phi * (draw.uniform(-radius, radius, m) if trial else radius)
+        theta = phi * (draw.uniform(-3 * radius, 3 * radius, m) if trial else radius)  # maps may lead beyond the data
         _, slope, slope_phi = laplace_quantiles(theta, phi, low, high)
         found = [float(np.sum(slope**2)), float(np.sum(slope_phi**2)) / (radius + scale) ** 2]
         assert all(value <= factor * (1 + 1e-9) for value, factor in zip(found, subject, strict=True)), (trial, found)
