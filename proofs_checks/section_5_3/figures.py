@@ -10,6 +10,7 @@ from functools import cache
 import numpy as np
 import polars as pl
 
+from pqlab.experiments import coordinates, sequential_tasks
 from pqlab.experiments.findings import against, paper_sized
 from proofs_checks.engine.registry import check
 
@@ -194,6 +195,21 @@ def check_by_budget(subject: str = "prox") -> str:
     assert orders == ["half_cauchy", "prev"], "others change places at 0.1 with the calibration"
     least = [1 - by_budget(data, subject)[0.001][0] / by_budget(data, "uniform")[0.001][0] for data in SEQUENCES]
     return "PubProx ahead of all up to epsilon 0.1; at 0.001 below Uniform by {:.0%} and {:.0%}".format(*least)
+
+
+@check("fig:online-logepsplots", rejects=[("flights_air_time", 0.1), ("citibike", 1.0)])
+def check_from_zero(subject: tuple[str, float] = ("citibike", 0.1)) -> str:
+    """PubProx in the paper's coordinates is the best private method on CitiBike to 0.1; Synthetic's guesses are 0, 1."""
+    data, end = subject
+    for variant in ("sharp", "paper"):
+        rows = coordinates.stored_sequential().filter(data=data, method="prox", variant=variant).iter_rows(named=True)
+        mine = {row["epsilon"]: (row["zero"], row["zero_error"]) for row in rows}
+        for other in ("uniform", "cauchy", "half_cauchy", "laplace", "prev", "dp"):
+            better = ahead(by_budget(data, other, calibration=variant), mine)[0]
+            assert set(better) >= {epsilon for epsilon in mine if epsilon <= end}, (variant, other)
+    guesses = sequential_tasks.TASKS["synthetic_noisy"]
+    assert (guesses.loc, guesses.scale) == (0, 1), "there both ways are one"
+    return "CitiBike, PubProx counted from zero: ahead of six methods up to epsilon 0.1 under both calibrations"
 
 
 TASKS = (*SEQUENCES, "flights_air_time", "flights_delay")
