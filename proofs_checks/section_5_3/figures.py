@@ -199,7 +199,7 @@ def check_by_budget(subject: str = "prox") -> str:
 
 @check("fig:online-logepsplots", rejects=[("flights_air_time", 0.1), ("citibike", 1.0)])
 def check_from_zero(subject: tuple[str, float] = ("citibike", 0.1)) -> str:
-    """PubProx in the paper's coordinates is the best private method on CitiBike to 0.1; Synthetic's guesses are 0, 1."""
+    """PubProx in the paper's coordinates is the best private method on CitiBike to 0.1; of Synthetic both are one."""
     data, end = subject
     for variant in ("sharp", "paper"):
         rows = coordinates.stored_sequential().filter(data=data, method="prox", variant=variant).iter_rows(named=True)
