@@ -124,10 +124,40 @@ def check_cauchy_mass(subject: Callable[[sympy.Expr], sympy.Expr] = lambda t: t 
     assert slope.is_positive, slope
     at_radius = subject(t).subs(t, sigma / r) / sympy.pi
     assert sympy.simplify(claimed / at_radius - s / r) == 0, "the claim is the part psi / R of it"
-    return (
-        "cor:cauchy: the claimed mass bounds every inner cell, and the left tail too when psi <= R, that is "
-        "for n >= 3 (sympy)"
-    )
+    left = sympy.pi / 2 - sympy.atan(1 / t) - sympy.atan(t)  # pi times the mass beyond -R, less arctan(t)
+    assert sympy.simplify(sympy.diff(left, t)) == 0 and sympy.simplify(left.subs(t, 1)) == 0
+    return "cor:cauchy: the claimed mass bounds every inner cell, and the left tail too when psi <= R (sympy)"
+
+
+@check(
+    "cor:cauchy",
+    "text:cauchy-mass",
+    rejects=[
+        lambda n: z3.If(n >= 2, z3.RealVal(1), 2),
+        lambda n: z3.If(n >= 4, z3.RealVal(1), 2),
+        lambda n: z3.RealVal(2),
+        lambda n: z3.If(n >= 3, z3.RealVal("99/100"), 2),
+        lambda n: z3.If(n >= 3, z3.RealVal("101/100"), 2),
+    ],
+)
+def check_separation_of_few(subject: Callable[[Any], Any] = lambda n: z3.If(n >= 3, z3.RealVal(1), 2)) -> str:
+    """psi < R for every column of three records or more within R, and psi < 2R for two, so at rank 0 the tail has the
+    claimed mass, or half of it at n = 2 (z3). Neither factor of R can be smaller.
+
+    subject: of a number of records, how many times R their least distance stays below.
+    """
+    n, j = z3.Ints("n j")
+    psi, radius = z3.Reals("psi R")
+    x = z3.Function("x", z3.IntSort(), z3.RealSort())
+    inside = z3.ForAll(j, z3.Implies(z3.And(j >= 1, j <= n), z3.And(-radius < x(j), x(j) < radius)))
+    apart = z3.ForAll(j, z3.Implies(z3.And(j >= 1, j < n), x(j + 1) - x(j) >= psi))
+    follows(n >= 2, psi > 0, inside, apart, goal=psi < subject(n) * radius)
+    near = F(1, 10**9)
+    for count in (2, 3):
+        claimed = z3.simplify(subject(z3.IntVal(count))).as_fraction()
+        widest = 2 * (1 - near) / (count - 1)  # evenly from just inside -R to just inside R
+        assert widest < claimed <= widest / (1 - near), "a smaller factor of R would do"
+    return "psi < R for three records or more within R, psi < 2R for two, neither factor less (z3)"
 
 
 def paper_cauchy(*args: float, **known: int) -> float:
@@ -147,13 +177,13 @@ def check_cauchy_two_records(subject: Callable[..., float] = paper_cauchy) -> st
     """
     x, radius, beta = Fraction(999), 1000.0, Fraction(1, 10)
     tail = ball(HALF) - ball(x).atan() / arb.pi()  # mass of (-infinity, -999]
-    z = Fraction(1, 15_748)
-    bound = subject(radius, 2.0, float(2 * x), -2 * math.log(z), float(beta), n=2, rank=0)
+    z, rank = Fraction(1, 15_748), math.floor(F(1, 4) * 2)
+    bound = subject(radius, 2.0, float(2 * x), -2 * math.log(z), float(beta), n=2, rank=rank)
     assert bound < 0.9999, "the bound survives"
     claimed = 2 * ball(4 * x) / arb.pi() / (4 + 4 * ball(F(1000)) ** 2)  # 2 (b - a) psi, with psi = 2 x and R = 1000
     assert abs(tail / claimed - arb("0.501")) < arb("0.0005"), "as the row says"
-    inner = 1 - 2 * tail
-    failure = (inner * ball(z) + tail * ball(z) ** 2) / (tail + inner * ball(z) + tail * ball(z) ** 2)
+    weights = [mass * ball(z) ** abs(k - rank) for k, mass in enumerate((tail, 1 - 2 * tail, tail))]
+    failure = 1 - weights[rank] / sum(weights, arb(0))
     assert failure > ball(Fraction(15, 100)), failure
     return (
         f"cor:cauchy, x = (-999, 999), scale 1, R = 1000, q = 1/4: gap <= {bound:.5f} claimed w.p. 0.9, "
@@ -259,6 +289,7 @@ def check_log_pi(subject: float = math.pi) -> str:
         assert math.isclose(apart, 2 / epsilon * math.log(subject), rel_tol=1e-9), (radius, psi, epsilon, beta)
     t = z3.Real("t")  # densities in units of R: 1/(pi (1 + t^2)), and 1/2
     follows(t >= -1, t <= 1, goal=1 / (1 + t * t) >= z3.RealVal("1/2"))
+    follows(t >= -1, t <= 1, 1 / (1 + t * t) == z3.RealVal("1/2"), goal=z3.Or(t == -1, t == 1))
     draw, near, closest = random.Random(23), F(1, 10**9), math.inf
     columns = [sorted({F(draw.randrange(-999, 1000), 1000) for _ in range(draw.randrange(1, 7))}) for _ in range(60)]
     columns += [[near - 1], [near - 1, 1 - near], [F(0), 1 - 2 * near, 1 - near]]
@@ -312,10 +343,17 @@ def check_uniform_wrong_interval(
     )
 
 
-RATES: dict[str, Callable[[arb], arb]] = {  # what -log of the mass of (R, R + 1] grows like
-    "Laplace": lambda r: r,
-    "Cauchy": lambda r: (1 + r**2).log(),
-    "Normal": lambda r: r**2 / 2,
+def laplace_growth(r: arb) -> arb:
+    """R + log(2e/(e - 1))."""
+    e = arb(1).exp()
+    return r + (2 * e / (e - 1)).log()
+
+
+Between = tuple[Callable[[arb], arb], Callable[[arb], arb]]
+GROWTH: dict[str, Between] = {  # what -log of the mass of (R, R + 1] lies between, for all R >= 0
+    "Laplace": (laplace_growth, laplace_growth),
+    "Cauchy": (lambda r: (arb.pi() * (1 + r**2)).log(), lambda r: (2 * arb.pi() * (1 + r**2)).log()),
+    "Normal": (lambda r: r**2 / 2, lambda r: (r + 1) ** 2 / 2 + 1),
 }
 
 
@@ -333,24 +371,39 @@ def log_tail(family: str, r: arb) -> arb:
 @check(
     "text:tails",
     rejects=[
-        {**RATES, "Normal": lambda r: r},
-        {**RATES, "Cauchy": lambda r: r.sqrt()},
+        {**GROWTH, "Normal": (lambda r: r**2 / 2, lambda r: 5 * r + 1)},
+        {**GROWTH, "Cauchy": (GROWTH["Cauchy"][0], lambda r: (1 + r).log() + 2)},
         *(
-            {**RATES, name: lambda r, name=name, by=by: arb(by) * RATES[name](r)}
-            for name in RATES
+            {**GROWTH, name: tuple(lambda r, f=f, by=by: arb(by) * f(r) for f in GROWTH[name])}
+            for name in GROWTH
             for by in ("0.99", "1.01")
         ),
+        {**GROWTH, "Normal": (lambda r: r**2 / 2 + arb("1.1"), GROWTH["Normal"][1])},
+        {**GROWTH, "Cauchy": (lambda r: (arb("1.01") * arb.pi() * (1 + r**2)).log(), GROWTH["Cauchy"][1])},
     ],
 )
-def check_tail_rates(subject: dict[str, Callable[[arb], arb]] = RATES) -> str:
-    """-log of a cell's mass at distance R: like R for Laplace, like log(1 + R^2) for Cauchy, and above R^2/2 for the
-    normal for R to 100, whose density falls from exp(-R^2/2)/sqrt(2 pi): no multiple of R bounds it. In balls."""
-    for family, powers in (("Laplace", (6, 9)), ("Cauchy", (400, 800)), ("Normal", (4, 5))):
-        for far in (arb(10) ** power for power in powers):
-            ratio = log_tail(family, far) / subject[family](far)
-            assert abs(ratio - 1) < arb("0.005"), (family, ratio)
-    assert all(log_tail("Normal", arb(r) / 4) > (arb(r) / 4) ** 2 / 2 for r in range(400))
-    return "the bound grows like R for a Laplace prior, log(1 + R^2) for Cauchy, R^2/2 for the normal (balls)"
+def check_tail_rates(subject: dict[str, Between] = GROWTH) -> str:
+    """-log of a cell's mass at distance R: R and a constant for Laplace, log(1 + R^2) for Cauchy up to log(2 pi), and
+    above R^2/2 for the normal: no multiple of R bounds it. In balls from 0 to 100 and at powers of ten; for all R by
+    sympy and z3."""
+    places = [arb(k) / 4 for k in range(401)]
+    far = {"Laplace": (6, 9), "Cauchy": (3, 6, 30), "Normal": (3, 4)}
+    for family, (least, most) in subject.items():
+        for r in (*places, *(arb(10) ** power for power in far[family])):
+            found = log_tail(family, r)
+            assert not found < least(r) and not found > most(r), (family, r)
+            assert family == "Laplace" or found > least(r), (family, r)
+    distance = sympy.symbols("R", nonnegative=True)
+    cell = (sympy.exp(-distance) - sympy.exp(-distance - 1)) / 2 - sympy.exp(-distance) * (1 - sympy.exp(-1)) / 2
+    assert sympy.simplify(cell) == 0, "Laplace"
+    # Cauchy: arctan(1/s)/pi with s = 1 + R + R^2, from (1/s)/(1 + 1/s^2)/pi (check_cauchy_mass) to (1/s)/pi
+    r, s = z3.Reals("R s")
+    follows(r >= 0, s == 1 + r + r * r, goal=z3.And(s >= 1 + r * r, s * s + 1 <= 2 * s * (1 + r * r)))
+    # Normal: exp(-R^2/2)/2 less the tail is 0 at 0 and far out, and rises first and falls then; the density falls
+    rise = sympy.diff(sympy.exp(-(distance**2) / 2) / 2 - sympy.erfc(distance / sympy.sqrt(2)) / 2, distance)
+    assert sympy.simplify(rise * sympy.exp(distance**2 / 2) - 1 / sympy.sqrt(2 * sympy.pi) + distance / 2) == 0
+    assert sympy.log(sympy.sqrt(2 * sympy.pi)).evalf() < 1
+    return "-log of a cell's mass: R + 1.15 for Laplace, log(1 + R^2) and 1.1 to 1.9 for Cauchy, above R^2/2 for the normal"
 
 
 def inner_separation(x: list[Fraction], rank: int) -> Fraction:
