@@ -10,9 +10,11 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
+import z3
 
 from pq.core.public_joint import average_posterior
 from proofs_checks.engine.registry import check
+from proofs_checks.tools.solver import follows
 
 F = Fraction
 MASSES = (F(0), F(1, 2), F(1))  # of the others; the first member's is a half
@@ -84,6 +86,12 @@ def check_what_weights_pay(subject: Callable[[int], Fraction] = lambda count: F(
     """Posterior weights pay at most log L more than the first member, on any sequence, and just that where the others
     give nothing. Quantiles apart, each on a sequence of its own: as often that at most, and on some."""
     cases = 0
+    # One data set more, for any members and shares: what is paid so far, times the mixture's share, is the members' sum
+    # of weight times likelihood again, and that is at least one member's.
+    own, rest, share, among, paid = z3.Reals("own rest share among paid")  # `among`: the other members' mean share
+    mixed = (own * share + rest * among) / (own + rest)
+    known = (own > 0, rest >= 0, share >= 0, among >= 0, paid == own + rest)
+    follows(*known, goal=z3.And(paid * mixed == own * share + rest * among, paid * mixed >= own * share))
     for count, length in itertools.product((1, 2, 3), (1, 2)):
         paid = [
             paid_beside_first(count, others)

@@ -327,6 +327,9 @@ def check_sign_flip(subject: float = 2.0) -> str:
         slope = derivatives(mpmath.mpf(location * phi), mpmath.mpf(phi), low, low + width)[0]
         largest = max(largest, abs(slope))
     assert 2 * largest <= subject, "two slopes are farther apart"
+    share, t = sympy.symbols("share t", positive=True)  # ranks 0 and n: exp(-t)/2, of -log(1 - exp(-t)/2) for t >= 0
+    tail = sympy.diff(-sympy.log(1 - sympy.exp(-t) / 2), t) + sympy.exp(-t) / 2 / (1 - sympy.exp(-t) / 2)
+    assert sympy.simplify(tail) == 0 and sympy.solve(share / (1 - share) - 1, share) == [sympy.Rational(1, 2)]
     data = [-3, -2, 0, 2, 3, 5]
     moves = {"replace": [-4, -3, -2, 0, 2, 3], "add": [-4, -3, -2, 0, 2, 3, 5]}
     for name, other in moves.items():
@@ -421,12 +424,11 @@ def check_supremum(subject: Callable[..., float] = eq_laplace_bound) -> str:
     """No interval of width psi or more in [-B, B], location and scale has a larger loss than the two extreme scales at
     an end, with theta in the box or in [-B phi, B phi]: drawn points stay below, and one of these two attains it."""
     rng, cases = np.random.default_rng(163), 0
-    for bound, low, high, psi in (
-        (1.0, 0.1, 0.5, 0.01),
-        (0.05, 0.1, 2.0, 1e-6),
-        (3.0, 1.0, 40.0, 1.0),
-        (2.0, 0.3, 0.3, 4.0),
-    ):
+    settings = [(1.0, 0.1, 0.5, 0.01), (0.05, 0.1, 2.0, 1e-6), (3.0, 1.0, 40.0, 1.0), (2.0, 0.3, 0.3, 4.0)]
+    for _ in range(40):
+        bound, low = 10 ** rng.uniform(-3, 3), 10 ** rng.uniform(-1, 2)
+        settings.append((bound, low, low * 10 ** rng.uniform(0, 3), 2 * bound * 10 ** rng.uniform(-4, 0)))
+    for bound, low, high, psi in settings:
         for box in (False, True):
             most = subject(bound, low, high, psi, box=box)
             width = psi + (2 * bound - psi) * rng.beta(0.2, 1, 2000)
@@ -437,7 +439,7 @@ def check_supremum(subject: Callable[..., float] = eq_laplace_bound) -> str:
             worst = [(-bound / low if box else -bound / s, 1 / s) for s in (low, high)]
             found = max(float(laplace_interval(*place, bound - psi, bound)[0]) for place in worst)
             assert math.isclose(found, most, rel_tol=1e-9, abs_tol=1e-9), (found, most, "not attained")
-            printed = max((2 * bound - psi / 2) / s - math.log(math.sinh(psi / 2 / s)) for s in (low, high))
+            printed = max((2 * bound - psi / 2) / s - mpmath.log(mpmath.sinh(psi / 2 / s)) for s in (low, high))
             assert box or math.isclose(printed, most, rel_tol=1e-9), "the row's formula"
             cases += len(phi)
     return f"the largest Laplace loss is at an end and an extreme scale: {cases} intervals and priors below, attained"
