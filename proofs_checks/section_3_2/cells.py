@@ -10,12 +10,14 @@ from functools import cache
 
 import mpmath
 import numpy as np
+import z3
 
 from pq.bounds import cells_gap
 from pq.core.decode import DecodedDistribution, isotonic_records
 from proofs_checks.engine.registry import check
 from proofs_checks.section_3_2.intervals import outside
 from proofs_checks.tools.broken import scaled
+from proofs_checks.tools.solver import absolute, follows
 
 F = Fraction
 
@@ -137,6 +139,11 @@ def paths_of_cells() -> tuple[np.ndarray, list[Drawn]]:
 def check_path_of_cells(subject: Callable[[float], float] = lambda q: 1 + q) -> str:
     """Whatever the noises, all quantiles' gaps are at most (1 + q) D + r, D the largest of these noises' running sums;
     two cells attain it at three quarters, four at the median. The decoded sums are the min-max formula's."""
+    q, sums, off, most, low, high, fitted_low, fitted_high, n, fitted = z3.Reals("q c D r low high f_low f_high n f")
+    within = [absolute(one - other) <= off for one, other in ((low, fitted_low), (high, fitted_high), (n, fitted))]
+    target = (fitted_low <= q * fitted, q * fitted <= fitted_high, low <= sums, sums <= high, high <= low + most)
+    most_off = subject(q) * off + most  # for all cells, where fitted sums are within D of the true ones
+    follows(q >= 0, q <= 1, off >= 0, *within, *target, goal=absolute(sums - q * n) <= most_off)
     levels, paths = paths_of_cells()
     factors = np.array([subject(q) for q in levels.tolist()])
     for largest, most, gaps in paths:

@@ -283,6 +283,9 @@ def check_weight_of_totals(subject: Callable[[Any, Any, Any], Any] = weight_of_t
     Let the first multiples beyond v from n be a and b farther, both in (0, s]. There are (2 v + a + b)/s - 1 within v,
     and a/s + exp(-epsilon a/2)/(1 - exp(-epsilon s/2)) is convex in a and the same at 0 and s; so is that of b (sympy).
     """
+    tail, whole, least, most, share, totals, beta = z3.Reals("tail whole least most share totals beta")
+    box = (share * least <= whole, tail <= totals * most, beta > 0)  # `least`, `most`: weights at the score and at v
+    follows(*box, totals * most <= beta * share * least, goal=tail <= beta * whole)  # the best total: totals = 1
     count, part, total, apart = z3.Reals("count part total apart")
     near, moved = absolute(count - total * part), absolute(count - (total + apart) * part)
     follows(part >= 0, goal=moved <= near + absolute(apart) * part)  # parts sum to one

@@ -9,11 +9,13 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
+import z3
 
 from pq.bounds import joint_even_gap
 from proofs_checks.engine.registry import check
 from proofs_checks.section_3_2.joint import exact_best
 from proofs_checks.tools.broken import scaled
+from proofs_checks.tools.solver import absolute, follows, prove
 
 F = Fraction
 EPSILON = 2 * math.log(2)  # scores count in powers of two
@@ -114,6 +116,20 @@ def box_score(m: int, half: int) -> int:
     return m * (2 * half + 1)
 
 
+def windows_for_all(apart: z3.ArithRef) -> None:
+    """For all m and n, by the solver: nearest whole numbers are as far apart as the whole part of their distance, and
+    2 w + 1 bounds what an inner count is off by, and what the two outer ones are together.
+
+    apart: 2 w + 1.
+    """
+    one, two, whole = z3.Ints("one two whole")
+    aim, step, first, second, half = z3.Reals("aim step first second w")
+    nearest = z3.And(2 * absolute(one - aim) <= 1, 2 * absolute(two - aim - step) <= 1)
+    prove(z3.Implies(z3.And(nearest, step > whole), two - one >= whole), "a whole step has no halves to round")
+    inside = (half >= 0, 2 * absolute(first - aim) <= 2 * half + 1, 2 * absolute(second - aim - step) <= 2 * half + 1)
+    follows(*inside, goal=z3.And(absolute(second - first - step) <= apart, 2 * absolute(first - aim) <= apart))
+
+
 def _one_wider(m: int, n: int) -> range:
     return range(len(widths(m, n)) + 1)
 
@@ -134,6 +150,7 @@ def check_box_of_windows(
     """Windows around the ranks nearest to n j/(m + 1) are apart and among the ranks, so the box has m! times the
     product of their masses; its largest score, at one of its corners, is at most m (2 w + 1), and just that at m = 1.
     """
+    windows_for_all(subject[1](1, z3.Real("w")))
     cases, attained = 0, set()
     for m, n in itertools.chain(itertools.product(range(1, 9), range(2, 90)), ((20, 463), (63, 640), (99, 5000))):
         if n <= m:
