@@ -44,6 +44,9 @@ def check_centred_lower_bound(subject: tuple[float, float, float, int] = (1.0, 1
     assert sympy.simplify(mass - sympy.exp(-slope * start) * (1 - sympy.exp(-slope * width)) / slope) == 0
     y, grown = z3.Reals("y grown")  # y = c psi and exp(-y) >= 1 - y: so U >= c s - log(C psi), and s >= R/2
     follows(y > 0, grown >= 1 - y, goal=1 - grown <= y)
+    size, gap, n_, k = z3.Reals("R psi n k")
+    known = (k >= least, k <= n_ - 1, n_ >= 2, gap > 0, 2 * n_ * gap <= z3.RealVal(str(reach)) * size)
+    follows(*known, goal=2 * (size - (n_ - k + 1) * gap) >= size)
     families = {
         "Laplace": (mpmath.mpf(1) / 2, lambda x: mpmath.exp(-x) / 2),
         "Normal": (
@@ -326,6 +329,9 @@ def cauchy_worst(radius: Any, psi: Any) -> Any:
 def check_missing_hypothesis(subject: Callable[[Any, Any], Any] = cauchy_worst) -> str:
     """Item 2 of the appendix is for every f; the Cauchy's log(pi (1+R^2)/psi) is below aR + log(b/psi) for large R, and
     above its loss on every data set: a cell of width psi in (-R, R) has at least psi times the density at R."""
+    place, reach, least_width, cell = z3.Reals("place R psi width")
+    lowest = (reach >= place, place >= -reach, least_width > 0, cell >= least_width)  # over all of the cell
+    follows(*lowest, goal=cell / (1 + place * place) >= least_width / (1 + reach * reach))
     rng = np.random.default_rng(83)
     for _ in range(300):
         radius, share = 10 ** rng.uniform(-2, 4), float(rng.uniform(0.001, 1))

@@ -289,6 +289,9 @@ def check_loss_bound(
     """``eq:laplace-bound`` holds, also on the product box of gradient descent; the exact supremum is ours."""
 
     # Mass >= w phi/2 exp(-phi max|o - nu|) >= psi phi/2 exp(-2B phi); and on the box |z| <= B/scale_min + (B - h) phi.
+    b, theta, phi, place, steepest = z3.Reals("B theta phi place steepest")  # the last: 1/sigma_min
+    known = (absolute(theta) <= b * steepest, absolute(place) <= b, phi > 0, phi <= steepest)
+    follows(*known, goal=absolute(theta - phi * place) <= 2 * b * steepest)  # so a density of phi/2 exp(-2B/sigma_min)
     rng = np.random.default_rng(11)
     for _ in range(300):
         bound, low_scale = 10 ** rng.uniform(-1, 2), 10 ** rng.uniform(-1, 1)
