@@ -56,8 +56,7 @@ def _best_twice(plan: JointPlan, counts: Any) -> Any:
     rejects=[
         (_of_all_records, best_score, ONE),
         (score_at, _best_twice, ONE),
-        (score_at, best_score, F(99, 100)),
-        (score_at, best_score, F(1, 2)),
+        *((score_at, best_score, F(by, 100)) for by in (50, 99, 101)),
     ],
 )
 def check_joint_score(subject: tuple[Score, Callable[..., Any], Fraction] = (score_at, best_score, ONE)) -> str:
@@ -66,7 +65,7 @@ def check_joint_score(subject: tuple[Score, Callable[..., Any], Fraction] = (sco
 
     subject: the score, the one of the best total, and the factor of max(q, 1 - q).
     """
-    cases, largest = 0, F(0)
+    cases, largest, closest = 0, F(0), F(0)
     for levels in LEVELS:
         plan = JointPlan.of(levels, epsilon=1, priors=Uniform(0, 1))
         for counts in itertools.product(range(4), repeat=len(levels) + 1):
@@ -82,7 +81,8 @@ def check_joint_score(subject: tuple[Score, Callable[..., Any], Fraction] = (sco
                 largest, cases = max(largest, *moved), cases + 1
             for rank, q in zip(itertools.accumulate(counts), levels, strict=False):
                 assert abs(rank - q * sum(counts)) <= subject[2] * max(q, 1 - q) * best, (counts, levels)
-    assert largest == 1
+                closest = max(closest, abs(rank - q * sum(counts)) / (max(q, 1 - q) * best) if best else F(0))
+    assert largest == 1 and closest == subject[2], "attained"
     count, part = z3.Reals("count part")  # one count changes, and all others together stay
     term, after = absolute(count - part), absolute(count + 1 - part)
     follows(goal=z3.And(after - term <= 1, term - after <= 1))

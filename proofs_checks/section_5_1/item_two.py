@@ -145,6 +145,7 @@ def cauchy_worst(radius: Any, psi: Any) -> Any:
         lambda radius, psi: radius,
         lambda radius, psi: mpmath.log(3 * (1 + radius**2) / psi),
         lambda radius, psi: mpmath.log(mpmath.pi * radius**2 / psi),
+        *(lambda radius, psi, by=by: by * cauchy_worst(radius, psi) for by in (0.99, 1.01)),
     ],
 )
 def check_missing_hypothesis(subject: Callable[[Any, Any], Any] = cauchy_worst) -> str:
@@ -160,6 +161,9 @@ def check_missing_hypothesis(subject: Callable[[Any, Any], Any] = cauchy_worst) 
         low = float(rng.uniform(-radius, radius - width)) if rng.random() < 0.5 else radius - width
         mass = (mpmath.atan(low + width) - mpmath.atan(low)) / mpmath.pi
         assert -mpmath.log(mass) <= subject(mpmath.mpf(radius), mpmath.mpf(width)) + 1e-12, (radius, width)
+    for size in (mpmath.mpf(1), mpmath.mpf(1000)):  # a narrow cell at R
+        narrow = -mpmath.log((mpmath.atan(size) - mpmath.atan(size * (1 - mpmath.mpf("1e-6")))) / mpmath.pi)
+        assert subject(size, size * mpmath.mpf("1e-6")) < narrow + 1e-3, "a smaller bound would do"
     size, offset = sympy.symbols("R b", positive=True)  # for all a and b: the excess of the bound, over R, tends to 0
     assert sympy.limit(sympy.log(sympy.pi * (1 + size**2) / offset) / size, size, sympy.oo) == 0
     for a in (mpmath.mpf(10) ** k for k in range(-6, 3)):
