@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable
-from fractions import Fraction
 from typing import Any
 
 import mpmath
@@ -15,7 +14,6 @@ from pq.losses import laplace_interval
 from proofs_checks.engine.registry import check
 from proofs_checks.tools.laplace import closed_form, laplace_points, mpf_of
 
-F = Fraction
 Branch = Callable[[Any, Any], Any]
 
 
