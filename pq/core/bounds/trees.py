@@ -289,7 +289,8 @@ def cor_multiple(
     (`cor:multiple`, `cor:cauchy-robust`).
 
     weight: lambda in [0, 1] on the Cauchy prior. Corrected (n >= 3): `ceil(log2(m + 1))` levels, the constant of
-    `thm_binary` in place of `phi**log2(m)`, and the rounding of each level. Returns the two largest gaps.
+    `thm_binary` in place of `phi**log2(m)`, and the rounding of each level; for predictions without atoms at the
+    records. Returns the two largest gaps.
 
     >>> [round(b, 6) for b in cor_multiple(5, 10, 0.01, epsilon=1, m=7, beta=0.05, weight=0.1)]
     [276.590828, 124.128071]
@@ -315,7 +316,7 @@ def expectation_bound(
     log_psi: mean over data sets of the log of the harmonic mean. The paper's route puts `beta = C / n` into
     `thm_kary` and uses that no gap exceeds n, with C the factor before the logarithm: `C (log(m n / C) - log_psi +
     1)`, which asks for C <= n. Corrected: integrating the tail gives `C (log(m) - log_psi + 1)`, with no n inside the
-    logarithm, plus rounding; never above n.
+    logarithm, plus rounding; never above n. Priors as for `thm_kary`.
 
     >>> expectation_bound(math.log(0.5), 1, 3, 10**6) < expectation_bound(math.log(0.5), 1, 3, 10**6, version="paper")
     True
