@@ -122,7 +122,7 @@ def check_both_ends(subject: Callable[[float], float] = lambda risk: risk / 2) -
         found = float(np.trace(chance))
         assert found > level, (epsilon, count, level, found)
         most = max(most, (1 - found) / (1 - level))
-    assert round(most, 2) == 0.56, "as the row says"
+    assert 0.55 < most <= 0.56, "as the row says"
     return f"sums from both ends stay within the radius with more than the level: missed with {most:.2f} of the risk"
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import mpmath
 import numpy as np
+import sympy
 import z3
 
 from pq.bounds import joint_gap, joint_score
@@ -55,8 +56,7 @@ def _best_twice(plan: JointPlan, counts: Any) -> Any:
     rejects=[
         (_of_all_records, best_score, ONE),
         (score_at, _best_twice, ONE),
-        (score_at, best_score, F(99, 100)),
-        (score_at, best_score, F(1, 2)),
+        *((score_at, best_score, F(by, 100)) for by in (50, 99, 101)),
     ],
 )
 def check_joint_score(subject: tuple[Score, Callable[..., Any], Fraction] = (score_at, best_score, ONE)) -> str:
@@ -65,7 +65,7 @@ def check_joint_score(subject: tuple[Score, Callable[..., Any], Fraction] = (sco
 
     subject: the score, the one of the best total, and the factor of max(q, 1 - q).
     """
-    cases, largest = 0, F(0)
+    cases, largest, closest = 0, F(0), F(0)
     for levels in LEVELS:
         plan = JointPlan.of(levels, epsilon=1, priors=Uniform(0, 1))
         for counts in itertools.product(range(4), repeat=len(levels) + 1):
@@ -81,7 +81,8 @@ def check_joint_score(subject: tuple[Score, Callable[..., Any], Fraction] = (sco
                 largest, cases = max(largest, *moved), cases + 1
             for rank, q in zip(itertools.accumulate(counts), levels, strict=False):
                 assert abs(rank - q * sum(counts)) <= subject[2] * max(q, 1 - q) * best, (counts, levels)
-    assert largest == 1
+                closest = max(closest, abs(rank - q * sum(counts)) / (max(q, 1 - q) * best) if best else F(0))
+    assert largest == 1 and closest == subject[2], "attained"
     count, part = z3.Reals("count part")  # one count changes, and all others together stay
     term, after = absolute(count - part), absolute(count + 1 - part)
     follows(goal=z3.And(after - term <= 1, term - after <= 1))
@@ -257,6 +258,53 @@ def check_drawn_total(subject: Callable[..., float] = joint_score) -> str:
     bound = subject(missed[0], epsilon, missed[2], box_score=0.0, total_step=4.0)
     assert missed[1] <= bound
     return f"a drawn total keeps its bound with at most {worst:.2f} of the stated probability: {cases} exact cases"
+
+
+def weight_of_totals(v: Any, step: Any, grown: Any) -> Any:
+    """Of all multiples of a step together, in units of exp(-epsilon v / 2), where none counts more than that.
+    grown: exp(epsilon step / 2)."""
+    return 2 * v / step + 1 + 2 / (grown - 1)
+
+
+@check(
+    "ours:joint",
+    rejects=[
+        lambda v, step, grown: 2 * v / step + 2 / (grown - 1),
+        lambda v, step, grown: 2 * v / step + 1 + 1 / (grown - 1),
+        lambda v, step, grown: v / step + 1 + 2 / (grown - 1),
+        *(lambda *known, by=by: by * weight_of_totals(*known) for by in (F(99, 100), F(101, 100))),
+    ],
+)
+def check_weight_of_totals(subject: Callable[[Any, Any, Any], Any] = weight_of_totals) -> str:
+    """The bound of a drawn total, for all n, v and steps: outputs that score v or more with a total score at least its
+    distance to n, so all totals together weigh exp(-epsilon v/2) times this at most; and of an output's best total the
+    nearest multiple scores at most half a step more.
+
+    Let the first multiples beyond v from n be a and b farther, both in (0, s]. There are (2 v + a + b)/s - 1 within v,
+    and a/s + exp(-epsilon a/2)/(1 - exp(-epsilon s/2)) is convex in a and the same at 0 and s; so is that of b (sympy).
+    """
+    tail, whole, least, most, share, totals, beta = z3.Reals("tail whole least most share totals beta")
+    box = (share * least <= whole, tail <= totals * most, beta > 0)  # `least`, `most`: weights at the score and at v
+    follows(*box, totals * most <= beta * share * least, goal=tail <= beta * whole)  # the best total: totals = 1
+    count, part, total, apart = z3.Reals("count part total apart")
+    near, moved = absolute(count - total * part), absolute(count - (total + apart) * part)
+    follows(part >= 0, goal=moved <= near + absolute(apart) * part)  # parts sum to one
+    a, s, rate = sympy.symbols("a s rate", positive=True)
+    side = a / s + sympy.exp(-rate * a) / (1 - sympy.exp(-rate * s))
+    each = 1 + 1 / (sympy.exp(rate * s) - 1)
+    assert all(sympy.simplify(side.subs(a, end) - each) == 0 for end in (0, s)), "the ends"
+    bend = sympy.diff(side, a, 2) * (1 - sympy.exp(-rate * s)) * sympy.exp(rate * a)
+    assert sympy.simplify(bend - rate**2) == 0, "convex"
+    v = sympy.symbols("v", positive=True)
+    assert sympy.simplify(2 * v / s - 1 + 2 * each - weight_of_totals(v, s, sympy.exp(rate * s))) == 0
+    for grown, steps, step in itertools.product((F(101, 100), F(2), F(50)), range(4), (1, 3)):  # n is a multiple itself
+        assert subject(F(steps * step), F(step), grown) == 2 * steps + 1 + 2 / (grown - 1), "all of it, exactly"
+    rng = np.random.default_rng(7)
+    for _ in range(200):
+        far, at, grown = 10 ** rng.uniform(-2, 1), rng.random(), 1 + 10 ** rng.uniform(-1, 2)  # in steps of 1
+        beyond = np.maximum(np.abs(np.arange(-600, 601) - at) - far, 0.0)
+        assert np.sum(grown**-beyond) <= float(subject(far, 1, grown)) * (1 + 1e-9), (far, at, grown)
+    return "a drawn total: all multiples of its step weigh 2 v/s + 1 + 2/(e^(eps s/2) - 1) times e^(-eps v/2) at most"
 
 
 def far_outputs() -> tuple[float, float, float]:

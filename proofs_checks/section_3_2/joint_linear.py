@@ -1,23 +1,21 @@
-"""What the number of quantiles costs, beyond the paper: joint releases and cells."""
+"""What the number of quantiles costs in joint releases, beyond the paper: a bound that is linear in it."""
 
 from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from fractions import Fraction
-from functools import cache
 from typing import Any
 
-import mpmath
 import numpy as np
+import z3
 
-from pq.bounds import cells_gap, joint_even_gap
-from pq.core.decode import DecodedDistribution, isotonic_records
+from pq.bounds import joint_even_gap
 from proofs_checks.engine.registry import check
-from proofs_checks.section_3_2.intervals import outside
 from proofs_checks.section_3_2.joint import exact_best
 from proofs_checks.tools.broken import scaled
+from proofs_checks.tools.solver import absolute, follows, prove
 
 F = Fraction
 EPSILON = 2 * math.log(2)  # scores count in powers of two
@@ -91,14 +89,22 @@ def about(m: int, n: int, kappa: float, epsilon: float, beta: float) -> float:
     ],
 )
 def check_about(subject: Callable[..., float] = about) -> str:
-    """What the bound is about, for cells of mass 1/(kappa n): within 11% while windows of 2/epsilon + 1 cells fit, an
-    odd number of cells beside 2/epsilon among them. Where just 2/epsilon cells fit it can be a fifth more."""
+    """What the bound is about, for cells of mass 1/(kappa n): within 11%, in drawn settings too, while windows of
+    2/epsilon + 1 cells fit, an odd number beside 2/epsilon among them. Where just 2/epsilon fit it can be a fifth more.
+    """
     ratios, many, tails = [], (9, 20, 63, 255), (0.5, 1 - 1e-6, 1e-6)
     for m, width, room, beta in itertools.product(many, (1, 1.82, 1.99, 2, 2.96, 3.3, 20, 10**6), (1, 1.5, 1e3), tails):
         n = math.ceil(room * (width + 1) * (m + 1))
         for kappa in (1 + 1 / n, 3.0, 1e4):
             found = joint_even_gap(m, n, -math.log(kappa * n), 2 / width, beta)
             ratios.append(found / subject(m, n, kappa, 2 / width, beta))
+    rng = np.random.default_rng(21)
+    for _ in range(2000):
+        m, width, room = int(rng.integers(9, 256)), 10 ** rng.uniform(0, 6 * rng.random()), 10 ** rng.uniform(0, 3)
+        n = math.ceil(room ** rng.integers(2) * (width + 1) * (m + 1))
+        kappa, beta = max(10 ** rng.uniform(0, 6), 1 + 1 / n), 10 ** -rng.uniform(0, 9)
+        found = joint_even_gap(m, n, -math.log(kappa * n), 2 / width, beta)
+        ratios.append(found / subject(m, n, kappa, 2 / width, beta))
     assert 0.89 < min(ratios) < 0.9 and 1.07 < max(ratios) < 1.08, (min(ratios), max(ratios))
     narrow = joint_even_gap(254, 755, -math.log(756), 2 / 2.96, 0.5) / subject(254, 755, 756 / 755, 2 / 2.96, 0.5)
     assert 2.96 < 755 / 255 and narrow > 1.19, "one cell, for lack of three"
@@ -108,6 +114,20 @@ def check_about(subject: Callable[..., float] = about) -> str:
 def box_score(m: int, half: int) -> int:
     """The row's: the largest score in the box."""
     return m * (2 * half + 1)
+
+
+def windows_for_all(apart: z3.ArithRef) -> None:
+    """For all m and n, by the solver: nearest whole numbers are as far apart as the whole part of their distance, and
+    2 w + 1 bounds what an inner count is off by, and what the two outer ones are together.
+
+    apart: 2 w + 1.
+    """
+    one, two, whole = z3.Ints("one two whole")
+    aim, step, first, second, half = z3.Reals("aim step first second w")
+    nearest = z3.And(2 * absolute(one - aim) <= 1, 2 * absolute(two - aim - step) <= 1)
+    prove(z3.Implies(z3.And(nearest, step > whole), two - one >= whole), "a whole step has no halves to round")
+    inside = (half >= 0, 2 * absolute(first - aim) <= 2 * half + 1, 2 * absolute(second - aim - step) <= 2 * half + 1)
+    follows(*inside, goal=z3.And(absolute(second - first - step) <= apart, 2 * absolute(first - aim) <= apart))
 
 
 def _one_wider(m: int, n: int) -> range:
@@ -130,6 +150,7 @@ def check_box_of_windows(
     """Windows around the ranks nearest to n j/(m + 1) are apart and among the ranks, so the box has m! times the
     product of their masses; its largest score, at one of its corners, is at most m (2 w + 1), and just that at m = 1.
     """
+    windows_for_all(subject[1](1, z3.Real("w")))
     cases, attained = 0, set()
     for m, n in itertools.chain(itertools.product(range(1, 9), range(2, 90)), ((20, 463), (63, 640), (99, 5000))):
         if n <= m:
@@ -211,154 +232,3 @@ def check_linear_in_m(subject: Callable[..., float] = window_bound) -> str:
     off_by = math.fsum(v for c, v in shares.items() if abs(c - 1) > subject(1, 0, math.log(0.25), budget, 0.25))
     assert off_by > 0.25 * math.fsum(shares.values()), "the bound survives for the rounded gap"
     return f"the bound that is linear in m is missed with at most {worst:.2f} of its probability: {cases} laws of cells"
-
-
-def exact_noise(reach: int) -> dict[int, Fraction]:
-    """Discrete Laplace noise at epsilon = log 2, up to a reach."""
-    return {k: F(1, 3) * F(1, 2) ** abs(k) for k in range(-reach, reach + 1)}
-
-
-def _without_the_cell(quantile: float, cells: int, largest: float, *known: float) -> float:
-    return cells_gap(quantile, cells, 0.0, *known)
-
-
-def _of_one_cell(quantile: float, cells: int, largest: float, epsilon: float, beta: float) -> float:
-    return cells_gap(quantile, 1, largest, 2 * epsilon, min(4 * beta, 0.99)) - largest
-
-
-@check(
-    "ours:cells-free",
-    code=cells_gap,
-    rejects=[
-        *(scaled(cells_gap, factor) for factor in (0.99, 1.01)),
-        lambda quantile, *known: cells_gap(1 - quantile, *known),
-        lambda quantile, cells, *known: cells_gap(quantile, cells - 1, *known),
-        _without_the_cell,
-    ],
-)
-def check_terms_of_cells(subject: Callable[..., float] = cells_gap) -> str:
-    """(1 + q) D + r, D the least radius that a running sum of the noises leaves with at most the probability."""
-    cases = 0
-    with mpmath.workdps(30):
-        laws = [*itertools.product((F(1, 2), F(3)), (2, 9, 1), (0.3, 0.05)), (F(1, 10), 1, 0.3)]
-        for epsilon, cells, beta in laws:
-            radius = next(r for r in itertools.count() if outside(epsilon, cells, r) <= beta)
-            for quantile, largest in itertools.product((F(0), F(1, 3), F(1)), (0, 7, 10**6)):
-                wanted = float((1 + quantile) * radius + largest)
-                found = subject(float(quantile), cells, float(largest), float(epsilon), beta)
-                assert math.isclose(found, wanted, rel_tol=1e-12), (quantile, cells, largest, epsilon)
-                cases += 1
-    return f"the bound of cells is (1 + q) D + r, D with thirty digits: {cases} settings"
-
-
-def least_squares(values: Sequence[Fraction]) -> list[Fraction]:
-    """The nearest values that do not fall, by the min-max formula: largest over starts of the least over ends of means.
-
-    A mean, a least and a largest value do not fall as values rise, and move with them by a constant; so values within D
-    of some that do not fall, their own image, have images within D of these.
-    """
-    n = len(values)
-    means = {(i, j): sum(values[i : j + 1], F(0)) / (j + 1 - i) for i in range(n) for j in range(i, n)}
-    return [max(min(means[i, j] for j in range(k, n)) for i in range(k + 1)) for k in range(n)]
-
-
-def _of_clipped_counts(values: Sequence[Fraction]) -> list[Fraction]:
-    """Counts below 0 set to 0, which makes the sums rise too."""
-    return list(itertools.accumulate(max(b - a, F(0)) for a, b in itertools.pairwise([F(0), *values])))
-
-
-def _overshot(values: Sequence[Fraction]) -> list[Fraction]:
-    """The image, as far again beyond the sorted values."""
-    return [2 * v - w for v, w in zip(least_squares(values), sorted(values), strict=True)]
-
-
-@check("ours:cells-free", rejects=[_of_clipped_counts, _overshot, lambda values: [F(101, 100) * v for v in values]])
-def check_isotonic_regression(subject: Callable[[Sequence[Fraction]], list[Fraction]] = least_squares) -> str:
-    """Isotonic regression leaves values that rise as they are, and no two images are farther apart in the largest norm
-    than what they are of, in fractions."""
-    rng, cases = np.random.default_rng(73), 0
-    for _ in range(200):
-        one, other = ([F(int(v)) for v in np.cumsum(rng.integers(-9, 10, cases % 7 + 1))] for _ in range(2))
-        rising = sorted(one)
-        assert subject(rising) == rising, "changed"
-        for two in (other, rising):
-            images = subject(one), subject(two)
-            apart, before = (max(abs(a - b) for a, b in zip(*v, strict=True)) for v in (images, (one, two)))
-            assert apart <= before, (one, two)
-        cases += 1
-    return f"isotonic regression does not increase distances in the largest norm: {cases} sequences in fractions"
-
-
-Drawn = tuple[int, int, np.ndarray]  # D, r, and the gaps of all levels
-
-
-@cache
-def paths_of_cells() -> tuple[np.ndarray, list[Drawn]]:
-    """Levels, and for counts and noises of three cells D, r and the gaps at the cells' ends."""
-    levels, edges, paths = np.linspace(0.0, 1.0, 41), np.array([1.0, 2.0]), []
-    for counts in ((4, 0, 3), (0, 9, 0), (1, 1, 8), (7, 7, 7)):
-        running = np.cumsum([0, *counts])
-        for noise in itertools.product(range(-6, 7, 2), repeat=3):
-            records = isotonic_records(np.array(counts) + np.array(noise))
-            cell = np.searchsorted(edges, DecodedDistribution(edges, records, (0.0, 3.0)).quantile(levels), side="left")
-            ends = [np.abs(running[cell + side] - levels * running[-1]) for side in (0, 1)]
-            paths.append((int(np.max(np.abs(np.cumsum(noise)))), max(counts), np.maximum(*ends)))
-    return levels, paths
-
-
-@check(
-    "ours:cells-free",
-    code=isotonic_records,
-    rejects=[
-        lambda q: 1.0,
-        lambda q: 1 + q / 2,
-        lambda q: 2 - q,
-        lambda q: 2.0,
-        *(lambda q, by=by: by * (1 + q) for by in (0.99, 1.01)),
-    ],
-)
-def check_path_of_cells(subject: Callable[[float], float] = lambda q: 1 + q) -> str:
-    """Whatever the noises, all quantiles' gaps are at most (1 + q) D + r, D the largest of these noises' running sums;
-    two cells attain it at three quarters, four at the median. The decoded sums are the min-max formula's."""
-    levels, paths = paths_of_cells()
-    factors = np.array([subject(q) for q in levels.tolist()])
-    for largest, most, gaps in paths:
-        assert np.all(gaps <= factors * largest + most + 1e-6), (largest, most)
-    for q, counts, noise in ((0.75, (7, 7), (2, -4)), (0.5, (1, 7, 7, 7), (-2, 4, -4, 0))):
-        edges = np.arange(1.0, len(counts))
-        law = DecodedDistribution(
-            edges, isotonic_records(np.array(counts) + np.array(noise)), (0.0, float(len(counts)))
-        )
-        cell, running = int(np.searchsorted(edges, law.quantile(np.array([q]))[0])), np.cumsum([0, *counts])
-        gap = max(abs(running[cell + side] - q * running[-1]) for side in (0, 1))
-        assert math.isclose(gap, subject(q) * max(abs(np.cumsum(noise))) + max(counts)), (q, "not attained")
-    rng = np.random.default_rng(71)
-    for _ in range(200):
-        noisy = rng.integers(-9, 10, int(rng.integers(1, 8)))
-        fitted = [max(v, F(0)) for v in least_squares([F(int(v)) for v in np.cumsum(noisy)])]
-        assert np.allclose(np.cumsum(isotonic_records(noisy)), [float(v) for v in fitted], atol=1e-6), noisy
-    counts, noise = np.array([3, 3]), np.array([-2, 4])  # a rounded gap: all six records are below, floor(6/7) is 0
-    law = DecodedDistribution(np.array([1.0]), isotonic_records(counts + noise), (0.0, 2.0))
-    assert law.quantile(np.array([1 / 7]))[0] > 1 and 6 - 6 / 7 < subject(1 / 7) * 2 + 3 < 6, "not of rounded gaps"
-    return f"gaps of all quantiles within (1 + q) D + r of the noises drawn, {len(paths)} of them; attained"
-
-
-@check("ours:cells-free", code=(cells_gap, isotonic_records), rejects=[_without_the_cell, _of_one_cell])
-def check_cells_are_free_of_m(subject: Callable[..., float] = cells_gap) -> str:
-    """Exact probability that any of 41 quantiles of isotonic counts is off by more than its bound, over all noises."""
-    levels, edges, cases, worst = np.linspace(0.0, 1.0, 41), np.array([1.0, 2.0]), 0, 0.0
-    noise = exact_noise(6)
-    for counts in ((4, 0, 3), (0, 9, 0), (1, 1, 8)):
-        running, n, off = np.cumsum([0, *counts]), sum(counts), []
-        for drawn in itertools.product(noise, repeat=3):
-            law = DecodedDistribution(edges, isotonic_records(np.array(counts) + np.array(drawn)), (0.0, 3.0))
-            cell = np.searchsorted(edges, law.quantile(levels), side="left")
-            gaps = np.maximum(np.abs(running[cell] - levels * n), np.abs(running[cell + 1] - levels * n))
-            off.append((math.prod((noise[k] for k in drawn), start=F(1)), gaps))
-        seen = sum((p for p, _ in off), F(0))
-        for beta in (F(1, 2), F(1, 5), F(1, 10)):
-            limits = np.array([subject(q, 3, max(counts), math.log(2), float(beta)) for q in levels.tolist()])
-            missed = sum((p for p, gaps in off if np.any(gaps > limits + 1e-6)), F(0)) + 1 - seen
-            assert missed <= beta, (counts, beta)
-            cases, worst = cases + 1, max(worst, float(missed / beta))
-    return f"all quantiles of cells at once miss their bound with at most {worst:.2f} of its probability: {cases} cases"

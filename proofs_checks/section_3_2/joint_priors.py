@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
@@ -13,7 +13,6 @@ import z3
 
 import pq
 from pq.bounds import joint_gap, joint_mixed_gap, joint_mixed_psi
-from pq.core.public_joint import average_posterior
 from pq.losses import joint_mixture, place_and_width
 from proofs_checks.engine.registry import check
 from proofs_checks.section_3_2.joint import exact_best
@@ -341,59 +340,3 @@ def check_not_convex_over_places(subject: Callable[[], dict[int, Fraction]] = _t
     for cell, mass in masses.items():
         assert math.isclose(lumps.log_mass(cell, cell + 1.0), math.log(mass)), cell
     return "U of a mixture is not convex in a shared move"
-
-
-# --- learning weights -------------------------------------------------------------------------------------------------
-
-
-def posteriors(weights: tuple[Fraction, ...], rows: tuple[tuple[Fraction, ...], ...]) -> Iterator[list[Fraction]]:
-    """Exact posterior weights before each data set, and after the last."""
-    now = list(weights)
-    yield now
-    for row in rows:
-        now = [w * s for w, s in zip(now, row, strict=True)]
-        total = sum(now, F(0))
-        now = [w / total for w in now]
-        yield now
-
-
-def _never_learns(weights: Any, log_psi: Any) -> Any:
-    return weights
-
-
-def _learns_the_wrong_way(weights: Any, log_psi: Any) -> Any:
-    return average_posterior(weights, -np.asarray(log_psi))
-
-
-ROWS = ((F(9, 10), F(1, 1000), F(1, 3)), (F(1, 2), F(1, 900), F(3, 4)))  # shares of three members in two data sets
-
-
-@check("ours:joint-weights", code=average_posterior, rejects=[_never_learns, _learns_the_wrong_way])
-def check_learned_weights(subject: Callable[..., Any] = average_posterior) -> str:
-    """Telescoping in fractions; expected U of averaged posteriors over all sequences, beside log(L) / T."""
-    start, chances, cases = (F(1, 3),) * 3, (F(2, 3), F(1, 3)), 0
-    for length in (1, 2, 4, 7):
-        expected = 0.0
-        for picks in itertools.product(range(2), repeat=length):
-            rows = tuple(ROWS[i] for i in picks)
-            seen = [*posteriors(start, rows)]
-            paid = math.prod(
-                (
-                    sum((w * s for w, s in zip(now, row, strict=True)), F(0))
-                    for now, row in zip(seen, rows, strict=False)
-                ),
-                start=F(1),
-            )
-            likelihoods = [math.prod((row[i] for row in rows), start=F(1)) for i in range(3)]
-            assert paid == sum((w * s for w, s in zip(start, likelihoods, strict=True)), F(0)) >= max(likelihoods) / 3
-            mean = [sum((now[i] for now in seen[:length]), F(0)) / length for i in range(3)]
-            found = subject(np.array(start, dtype=float), np.log(np.array(rows, dtype=float)))
-            assert np.allclose(found, np.array(mean, dtype=float), atol=1e-12)
-            chance = math.prod((chances[i] for i in picks), start=F(1))
-            shares = [sum((w * s for w, s in zip(mean, row, strict=True)), F(0)) for row in ROWS]
-            losses = (-float(p) * math.log(share) for p, share in zip(chances, shares, strict=True))
-            expected += float(chance) * sum(losses)
-            cases += 1
-        each = [-sum(float(p) * math.log(row[i]) for p, row in zip(chances, ROWS, strict=True)) for i in range(3)]
-        assert expected <= min(each) + math.log(3) / length
-    return f"averaged posteriors are within log(L) / T of the best member: {cases} sequences in fractions"

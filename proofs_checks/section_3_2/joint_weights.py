@@ -5,14 +5,72 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from fractions import Fraction
+from typing import Any
 
+import numpy as np
+import z3
+
+from pq.core.public_joint import average_posterior
 from proofs_checks.engine.registry import check
-from proofs_checks.section_3_2.joint_priors import posteriors
+from proofs_checks.tools.solver import follows
 
 F = Fraction
 MASSES = (F(0), F(1, 2), F(1))  # of the others; the first member's is a half
+
+
+def posteriors(weights: tuple[Fraction, ...], rows: tuple[tuple[Fraction, ...], ...]) -> Iterator[list[Fraction]]:
+    """Exact posterior weights before each data set, and after the last."""
+    now = list(weights)
+    yield now
+    for row in rows:
+        now = [w * s for w, s in zip(now, row, strict=True)]
+        total = sum(now, F(0))
+        now = [w / total for w in now]
+        yield now
+
+
+def _never_learns(weights: Any, log_psi: Any) -> Any:
+    return weights
+
+
+def _learns_the_wrong_way(weights: Any, log_psi: Any) -> Any:
+    return average_posterior(weights, -np.asarray(log_psi))
+
+
+ROWS = ((F(9, 10), F(1, 1000), F(1, 3)), (F(1, 2), F(1, 900), F(3, 4)))  # shares of three members in two data sets
+
+
+@check("ours:joint-weights", code=average_posterior, rejects=[_never_learns, _learns_the_wrong_way])
+def check_learned_weights(subject: Callable[..., Any] = average_posterior) -> str:
+    """Telescoping in fractions; expected U of averaged posteriors over all sequences, beside log(L) / T."""
+    start, chances, cases = (F(1, 3),) * 3, (F(2, 3), F(1, 3)), 0
+    for length in (1, 2, 4, 7):
+        expected = 0.0
+        for picks in itertools.product(range(2), repeat=length):
+            rows = tuple(ROWS[i] for i in picks)
+            seen = [*posteriors(start, rows)]
+            paid = math.prod(
+                (
+                    sum((w * s for w, s in zip(now, row, strict=True)), F(0))
+                    for now, row in zip(seen, rows, strict=False)
+                ),
+                start=F(1),
+            )
+            likelihoods = [math.prod((row[i] for row in rows), start=F(1)) for i in range(3)]
+            assert paid == sum((w * s for w, s in zip(start, likelihoods, strict=True)), F(0)) >= max(likelihoods) / 3
+            mean = [sum((now[i] for now in seen[:length]), F(0)) / length for i in range(3)]
+            found = subject(np.array(start, dtype=float), np.log(np.array(rows, dtype=float)))
+            assert np.allclose(found, np.array(mean, dtype=float), atol=1e-12)
+            chance = math.prod((chances[i] for i in picks), start=F(1))
+            shares = [sum((w * s for w, s in zip(mean, row, strict=True)), F(0)) for row in ROWS]
+            losses = (-float(p) * math.log(share) for p, share in zip(chances, shares, strict=True))
+            expected += float(chance) * sum(losses)
+            cases += 1
+        each = [-sum(float(p) * math.log(row[i]) for p, row in zip(chances, ROWS, strict=True)) for i in range(3)]
+        assert expected <= min(each) + math.log(3) / length
+    return f"averaged posteriors are within log(L) / T of the best member: {cases} sequences in fractions"
 
 
 @check(
@@ -28,6 +86,12 @@ def check_what_weights_pay(subject: Callable[[int], Fraction] = lambda count: F(
     """Posterior weights pay at most log L more than the first member, on any sequence, and just that where the others
     give nothing. Quantiles apart, each on a sequence of its own: as often that at most, and on some."""
     cases = 0
+    # One data set more, for any members and shares: what is paid so far, times the mixture's share, is the members' sum
+    # of weight times likelihood again, and that is at least one member's.
+    own, rest, share, among, paid = z3.Reals("own rest share among paid")  # `among`: the other members' mean share
+    mixed = (own * share + rest * among) / (own + rest)
+    known = (own > 0, rest >= 0, share >= 0, among >= 0, paid == own + rest)
+    follows(*known, goal=z3.And(paid * mixed == own * share + rest * among, paid * mixed >= own * share))
     for count, length in itertools.product((1, 2, 3), (1, 2)):
         paid = [
             paid_beside_first(count, others)
@@ -76,7 +140,8 @@ def excess_of_average(rows: tuple[tuple[Fraction, ...], ...], chances: tuple[Fra
 )
 def check_average_of_weights(subject: Callable[[int], float] = math.log) -> str:
     """Averaged posteriors are within log(L) / T of the best member in expectation, for three laws of data sets; where
-    the others give nothing, one data set pays all of it."""
+    the others give nothing, one data set pays all of it. For all laws: each posterior is independent of the data set
+    after it, and U of their mean is at most the mean of U, by Jensen's inequality."""
     cases, most = 0, dict.fromkeys((2, 3, 5), 0.0)
     for count, length in itertools.product(most, (1, 2, 4)):
         alone = (F(1, 2),) + (F(0),) * (count - 1)

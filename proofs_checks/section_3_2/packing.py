@@ -75,6 +75,8 @@ def check_no_law_does_better(subject: Chance = most_chance) -> str:
     cases = attained = 0
     e, power, start, p, q = z3.Reals("e power start p q")  # one record more: near <= e^(j eps) p, p <= e^eps q
     follows(power > 0, start <= power * p, p <= e * q, goal=start <= power * e * q)
+    known = (e > 1, p > 0, e * p * (1 + e) <= e)  # p, then e^eps p: what is left for the other places is private too
+    follows(*known, goal=z3.And(e * p < 1, 1 - p <= e * (1 - e * p), 1 - e * p <= e * (1 - p)))
     for places, k, ratio in itertools.product((2, 3, 5), (1, 2, 3), RATIOS):
         chance = subject(places, k, ratio)
         if chance < 1:

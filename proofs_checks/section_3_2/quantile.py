@@ -170,7 +170,7 @@ def unrounded_inner(data: Grid, q: Fraction, prior: Prior, z: Fraction, v: Fract
     rejects=[
         lambda data, q, prior, z, v: psi(data, q, prior, z),
         lambda data, q, prior, z, v: max(psi(data, q, prior, z), unrounded_inner(data, q, prior, z, v)),
-        lambda *known: F(101, 100) * unrounded_inner(*known),
+        *(lambda *known, by=by: F(by, 100) * unrounded_inner(*known) for by in (99, 101)),
     ],
 )
 def check_sharp_inner(subject: Inner = unrounded_inner) -> str:
@@ -183,6 +183,12 @@ def check_sharp_inner(subject: Inner = unrounded_inner) -> str:
         for far in set(distances.values()):
             tail = sum(w for o, w in weights.items() if distances[o] >= far) / sum(weights.values())
             assert tail <= v**far * total / subject(data, q, prior, v**cost, v), (data, q, far)
+    few, v, q = F(1, 10**12), F(1, 10), F(1, 20)  # nearly all of the prior at one wrong cell: nothing less will do
+    prior = {HALF: few, 6 + HALF: 1 - few}
+    far = {o: int(q.denominator * gap(Grid(6), q, o, rounded=False)) for o in prior}
+    weights = {o: prior[o] * v ** far[o] for o in prior}
+    bound = v ** far[6 + HALF] / subject(Grid(6), q, prior, v**19, v)
+    assert F(999, 1000) * bound < weights[6 + HALF] / sum(weights.values()) <= bound, "attained"
     return "sharp calibration: the bound with the inner product of the unrounded utility, and not with that of floors"
 
 
@@ -193,25 +199,31 @@ def node_sensitivity(relative: Fraction) -> Fraction:
 
 @check(
     "ours:sharp-calibration",
-    rejects=[lambda r: r, lambda r: 1 - r, lambda r: HALF, lambda r: F(1), lambda r: F(3, 5), lambda r: F(6, 7)],
+    rejects=[
+        lambda r: r,
+        lambda r: 1 - r,
+        lambda r: HALF,
+        lambda r: F(1),
+        *(lambda r, by=by: F(by, 100) * node_sensitivity(r) for by in (99, 101)),
+    ],
 )
 def check_sharp_child(subject: Callable[[Fraction], Fraction] = node_sensitivity) -> str:
     """Inside the tree: a root for the median and, above it, a child with the relative quantile 1/4 or 3/4. A record in
     the child costs epsilon at most, and all of it: it brings rare outputs of both closer and takes the usual ones away.
     """
-    v = F(9, 10)  # exp(-epsilon / 48); the root's rate has sensitivity 1/2
+    v = F(249, 250)  # exp(-epsilon / 1200); the root's rate has sensitivity 1/2
     sides = (F(1, 4), 10, F(23, 2), F(29, 2)), (F(3, 4), 18, F(33, 2), F(23, 2))
     for relative, extra, rare, usual in sides:
         tiny = F(1, 10**12)
         root = {F(19, 2): tiny, F(7, 2): 1 - tiny}
         priors: tuple[Prior, ...] = (root, {rare: tiny, usual: 1 - tiny})
-        budgets = v**6, v ** int(3 / subject(relative))
+        budgets = v**150, v ** int(75 / subject(relative))
         algorithm = Algorithm(
             (HALF, (1 + relative) / 2), priors, budgets, adaptation="conditional", rounded=False, unit=4
         )
         more, fewer = (Points(tuple(F(i) for i in range(1, 19) if i != without)) for without in (0, extra))
         loss = max_loss(algorithm.law(more), algorithm.law(fewer))
-        assert v**-48 * F(999, 1000) < loss <= v**-48, (relative, float(loss), float(v**-48))
+        assert v**-1200 * F(999, 1000) < loss <= v**-1200, (relative, float(loss), float(v**-1200))
     return "sharp calibration inside the tree: at relative quantiles 1/4 and 3/4 a record costs epsilon, and no more"
 
 

@@ -1,23 +1,19 @@
-"""The Laplace loss: closed form, convexity, floating point."""
+"""The Laplace loss: closed form and convexity."""
 
 from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Sequence
-from fractions import Fraction
+from collections.abc import Callable
 from typing import Any
 
 import mpmath
-import numpy as np
 import sympy
-from sympy.integrals.risch import NonElementaryIntegral, risch_integrate
 
 from pq.losses import laplace_interval
 from proofs_checks.engine.registry import check
-from proofs_checks.tools.laplace import closed_form, laplace_points, mpf_of, stable_float
+from proofs_checks.tools.laplace import closed_form, laplace_points, mpf_of
 
-F = Fraction
 Branch = Callable[[Any, Any], Any]
 
 
@@ -200,175 +196,3 @@ def check_tails_of_laplace(subject: Callable[..., Any] = sign_form) -> str:
                 assert math.isclose(float(laplace_interval(float(7 * phi), float(phi), a, b)[0]), loss, rel_tol=1e-12)
                 assert not mpmath.isfinite(closed_form(7 * phi, phi, a, b))
     return "the mass formula at ranks 0 and n, where the closed form is not defined: 20 tails, log 2 at the location"
-
-
-Loss = Callable[[float, float, float, float], float]
-
-
-def printed_float(theta: float, phi: float, a: float, b: float) -> float:
-    """``eq:closed-form`` typed as printed, in float64."""
-    half, z = (b - a) / 2 * phi, theta - (a + b) / 2 * phi
-    with np.errstate(all="ignore"):
-        if a * phi <= theta <= b * phi:
-            return float(half - np.log(np.exp(half) - np.cosh(z)))
-        return float(np.abs(z) - np.log(np.sinh(half)))
-
-
-def _unsafe_loss(theta: float, phi: float, a: float, b: float) -> float:
-    return printed_float(theta, phi, a, b)
-
-
-def _two_branches(theta: float, phi: float, a: float, b: float) -> float:
-    """log1p inside whatever is lost there, which is all of it where the interval is narrow."""
-    near, far = b * phi - theta, theta - a * phi
-    if near < 0 or far < 0:
-        return stable_float(theta, phi, a, b)
-    lost = (math.exp(-near) + math.exp(-far)) / 2
-    return -math.log1p(-lost) if lost < 1 else math.inf
-
-
-def _one_branch(theta: float, phi: float, a: float, b: float) -> float:
-    """expm1 of both ends inside, which loses the small loss of a wide interval."""
-    near, far = b * phi - theta, theta - a * phi
-    if near < 0 or far < 0:
-        return stable_float(theta, phi, a, b)
-    return math.log(2) - math.log(-math.expm1(-near) - math.expm1(-far))
-
-
-def _printed_outside(theta: float, phi: float, a: float, b: float) -> float:
-    return stable_float(theta, phi, a, b) if a * phi <= theta <= b * phi else printed_float(theta, phi, a, b)
-
-
-def _without_expm1(theta: float, phi: float, a: float, b: float) -> float:
-    """exp for expm1 outside."""
-    near, far, width = b * phi - theta, theta - a * phi, (b - a) * phi
-    if near >= 0 and far >= 0:
-        return stable_float(theta, phi, a, b)
-    return max(-near, -far) + math.log(2) - (math.log(1 - math.exp(-width)) if width > 1e-16 else -math.inf)
-
-
-@check(
-    "eq:closed-form/stable",
-    code=laplace_interval,
-    rejects=[_unsafe_loss, _two_branches, _one_branch, _printed_outside, _without_expm1],
-)
-def check_floating_point(subject: Loss = stable_float) -> str:
-    """The printed formula overflows at w phi >= 1420 and loses everything at w phi <= 1e-16; a stable form does not."""
-    cases = [(0.0, 1.0, -w / 2, w / 2) for w in (1e-300, 1e-20, 1e-16, 1e-8, 1.0, 100.0, 1500.0, 1e5)]
-    cases += [(-50.0, 1.0, 0.0, w) for w in (1e-20, 1e-10, 1.0, 1500.0)]
-    cases += [(0.0, 1.0, 800.0, 801.0), (0.5, 1.0, 0.0, 2000.0)]
-    broken = []
-    for case in cases:
-        exact = float(density_integral(*case, digits=1200 if case[3] - case[2] > 1000 else 420))
-        for value in (subject(*case), float(laplace_interval(*case)[0])):
-            assert abs(value - exact) <= 1e-12 * max(abs(exact), 1e-300), (case, value, exact)
-        naive = printed_float(*case)
-        if not abs(naive - exact) <= 1e-6 * max(abs(exact), 1e-300):
-            broken.append((case[3] - case[2], naive, exact))
-    assert any(width > 1420 for width, *_ in broken)
-    assert any(0 < width < 1e-15 for width, *_ in broken)
-    _, naive, exact = next(x for x in broken if x[0] == 1500.0)
-    assert (naive, round(exact, 9)) == (-math.inf, 0.0), "as the row says"
-    assert printed_float(0.0, 1.0, -5e-21, 5e-21) == math.inf
-    assert _two_branches(0.0, 1.0, -5e-17, 5e-17) == math.inf
-    exact_at = [density_integral(0.0, 1.0, -width / 2, width / 2) for width in (1e-20, 1e-16)]
-    assert [round(float(value), 1) for value in exact_at] == [46.7, 37.5], "as the row says"
-    shown = f"w phi = 1500: {naive} for {exact:.3g}"
-    return f"printed formula wrong on {len(broken)} of {len(cases)} inputs ({shown}); a stable form is right to 1e-12"
-
-
-def printed_normal(low: float, high: float) -> float:
-    """-log of the difference of two distribution functions, in float64."""
-    mass = 0.5 * math.erfc(-high / math.sqrt(2)) - 0.5 * math.erfc(-low / math.sqrt(2))
-    return -math.log(mass) if mass > 0 else math.inf
-
-
-@check(
-    "eq:closed-form/stable",
-    rejects=[printed_normal, lambda low, high: printed_normal(-abs(high), -abs(low)) if low * high > 0 else math.inf],
-)
-def check_normal_loss(subject: Callable[[float, float], float] | None = None) -> str:
-    """The Gaussian loss has no elementary closed form (Risch's algorithm: its density has no elementary integral), and
-    is computed as stably as the Laplace one: to 1e-12 against mpmath, in tails, narrow cells and nearly all of it."""
-    from pq import Normal
-
-    loss = subject or (lambda low, high: -float(Normal(0, 1).log_mass(low, high)))
-    x = sympy.Symbol("x")
-    assert isinstance(risch_integrate(sympy.exp(-(x**2) / 2), x), NonElementaryIntegral), "an elementary function"
-    cells = [(-1.0, 1.0), (6.0, 6.1), (9.0, 9.0 + 1e-9), (38.0, 39.0), (200.0, 201.0), (-40.0, -38.0)]
-    cells += [
-        (0.0, 1e-300),
-        (-1e-20, 1e-20),
-        (5.0, 5.0 + 1e-12),
-        (1e4, 1e4 + 1),
-        (-9.0, 9.0),
-        (-300.0, 300.0),
-        (-38.0, 5.0),
-    ]
-    with mpmath.workdps(420):
-        for low, high in cells:
-            a, b = sorted((abs(mpmath.mpf(low)), abs(mpmath.mpf(high)))) if low * high > 0 else (low, high)
-            root = mpmath.sqrt(2)
-            exact = -mpmath.log((mpmath.erfc(a / root) - mpmath.erfc(b / root)) / 2)
-            assert abs(loss(low, high) - exact) <= 1e-12 * max(abs(exact), mpmath.mpf(10) ** -300), (low, high)
-    return "Gaussian loss: float64 agrees with mpmath to twelve digits in far tails, narrow cells and wide ones"
-
-
-def _cauchy_like(x: Any) -> Any:
-    """A function of location and scale whose level sets are not convex: two bumps."""
-    return max(1 / (1 + (x[0] - 3) ** 2), 1 / (1 + (x[0] + 3) ** 2))
-
-
-def bumped_mass(x: Any) -> Any:
-    """Laplace mass of (-1, 1] at location x[0] and scale x[1]."""
-    below = [mpmath.exp(-abs((e - x[0]) / x[1])) / 2 for e in (-1, 1)]
-    low, high = (t if e <= x[0] else 1 - t for t, e in zip(below, (-1, 1), strict=True))
-    return high - low
-
-
-def _two_places(x: Any) -> Any:
-    """Mass of a mixture of two Laplace laws that move together."""
-    return bumped_mass((x[0] - 4, x[1])) + bumped_mass((x[0] + 4, x[1]))
-
-
-@check("ours:level-sets", rejects=[_cauchy_like, _two_places])
-def check_level_sets(subject: Callable[[Any], Any] = bumped_mass) -> str:
-    """In (location, scale) the Laplace loss has convex level sets: mass at a mixture is at least the smaller mass."""
-    x, y, t, s, u = sympy.symbols("x y t s u", positive=True)
-    # (nu, sigma) -> (nu/sigma, 1/sigma) takes the point 1-t, t of a segment to the point with weight t u/((1-t)s + t u)
-    place, scale = (1 - t) * x + t * y, (1 - t) * s + t * u
-    weight = t * u / scale
-    assert sympy.simplify(place / scale - ((1 - weight) * x / s + weight * y / u)) == 0
-    assert sympy.simplify(1 / scale - ((1 - weight) / s + weight / u)) == 0
-    rng = np.random.default_rng(103)
-    with mpmath.workdps(40):
-        for _ in range(300):
-            ends = [(mpmath.mpf(rng.normal(0, 4)), mpmath.mpf(10 ** rng.uniform(-1, 1))) for _ in range(2)]
-            middle = tuple((a + b) / 2 for a, b in zip(*ends, strict=True))
-            assert subject(middle) >= min(subject(end) for end in ends) * (1 - mpmath.mpf(10) ** -30), ends
-    return "(nu, sigma) to (nu/sigma, 1/sigma) takes segments to segments (sympy): convex level sets; 300 chords"
-
-
-def _largest(losses: Sequence[Any]) -> Any:
-    return max(losses)
-
-
-def _plain_sum(losses: Sequence[Any]) -> Any:
-    return mpmath.log(sum(mpmath.exp(loss) for loss in losses))
-
-
-@check("ours:level-sets", rejects=[_largest, lambda losses: losses[0], lambda losses: losses[1]])
-def check_level_sets_of_two(subject: Callable[[Sequence[Any]], Any] = _plain_sum) -> str:
-    """For one quantile only: the loss of two, in both locations and scales, is larger in the middle of a segment than
-    at its ends. The larger of two losses has convex level sets, the logarithm of their sum has not."""
-    with mpmath.workdps(30):
-        ends = (F(-1), F(1, 4)), (F(-4), F(2))
-
-        def loss(*priors: tuple[Fraction, Fraction]) -> Any:
-            return subject([-mpmath.log(bumped_mass((mpf_of(place), mpf_of(scale)))) for place, scale in priors])
-
-        middle = F(-5, 2), F(9, 8)
-        values = loss(*ends), loss(*reversed(ends)), loss(middle, middle)
-        assert values[2] > max(values[:2]), "the level set holds the middle"
-        assert [round(float(value), 2) for value in values] == [2.78, 2.78, 2.9], "as the row says"
-    return "two quantiles: Laplace(-1, 1/4), Laplace(-4, 2) and the two turned round lose 2.78, their middle 2.90"

@@ -41,7 +41,7 @@ def binary_weighted(log_psi: float, epsilon: float, m: int, beta: float, *, roun
 
     log_psi: log of the harmonic mean of the inner products at these budgets. The constant is `(sum sqrt(F_j))**2` over
     j = 1..k, never above the `k (F_{k+2} - 1)` of equal budgets, and below `9.7792 phi**k`, the supremum: no logarithm
-    of m beside `phi**log2(m + 1)`.
+    of m beside `phi**log2(m + 1)`. Priors as for `thm_binary`.
 
     >>> round(binary_weighted(math.log(0.01), epsilon=1, m=15, beta=0.05), 6)
     552.045367
@@ -71,7 +71,8 @@ def kary_weighted(
     """Largest gap of any m quantiles in a K-ary tree under edge adaptation, with `kary_shares` (`thm:kary` sharpened).
 
     arity: K, by default the one that makes this bound least. The constant is `(K - 1) ((2**(d/2) - 1) / (sqrt 2 -
-    1))**2`, at most `5.83 (K - 1) 2**d`, where powers of the depth give `c_p / 2 >= 8.41` in place of 5.83.
+    1))**2`, at most `5.83 (K - 1) 2**d`, where powers of the depth give `c_p / 2 >= 8.41` in place of 5.83. Priors as
+    for `thm_kary`.
 
     >>> round(kary_weighted(math.log(0.01), epsilon=1, m=100, beta=0.05, arity=6), 1)
     2390.4
@@ -132,7 +133,8 @@ def dyadic_conditional(log_psi: float, epsilon: float, m: int, beta: float, *, r
 
     log_psi: log of the harmonic mean of the restricted inner products. One edge of a node lies a level up and the
     other at least two, and each counts half: about two thirds of the printed bound, `2 / epsilon d B_d log(m / (beta
-    psi))` and the rounding. The failure probability is shared by `dyadic_prices`, which no run changes.
+    psi))` and the rounding. The failure probability is shared by `dyadic_prices`, which no run changes. Holds for
+    priors without atoms at the records.
 
     >>> round(dyadic_conditional(math.log(1e-9), epsilon=1, m=15, beta=0.05), 6)
     609.697111

@@ -107,7 +107,8 @@ def lem_empirical_quantiles(
 
     log_psi: log of the harmonic mean of the m inner products, random as they are. The tree has `ceil(log2(m + 1))`
     levels; the printed `ceil(log2 m)` overspends for m a power of two and divides by zero at m = 1 (returned as
-    infinity). Each level below the root adds less than 2 ranks of rounding.
+    infinity). Each level below the root adds less than 2 ranks of rounding. Holds for priors without atoms at the
+    records: Algorithm 2 keeps a record that equals an output on neither side of it.
 
     >>> round(lem_empirical_quantiles(math.log(0.01), epsilon=1, m=7, beta=0.05), 6)
     175.842627
@@ -174,7 +175,8 @@ def thm_binary(
 
     log_psi: log of the harmonic mean of the inner products with the original priors and records. Corrected: the
     constant of depth k is `F_{k+2} - 1` (sharp, about 1.17 phi**k; the printed phi**k is too small from m = 15 on),
-    and rounding adds `binary_rounding(k)` ranks.
+    and rounding adds `binary_rounding(k)` ranks. Holds for priors without atoms at the records, as
+    `lem_empirical_quantiles`.
 
     >>> round(thm_binary(math.log(0.01), epsilon=1, m=15, beta=0.05), 6)
     583.301349
@@ -243,7 +245,7 @@ def thm_kary(
     over the k levels, plus less than `4 (2**(k-1) - 1)` ranks of rounding. The printed last step drops a ceiling; the
     printed bound is too small at m = 83,521, say. divided_twice: Algorithm 2 divides by the number of a node's
     mechanisms budgets that the theorem has divided by K - 1 already; run so, the release is epsilon / (K - 1)-private
-    and the bound is K - 1 times larger.
+    and the bound is K - 1 times larger. Holds for priors without atoms at the records, as `lem_empirical_quantiles`.
 
     >>> round(thm_kary(math.log(0.01), epsilon=1, m=100, beta=0.05), 1)
     3500.9
@@ -287,7 +289,8 @@ def cor_multiple(
     (`cor:multiple`, `cor:cauchy-robust`).
 
     weight: lambda in [0, 1] on the Cauchy prior. Corrected (n >= 3): `ceil(log2(m + 1))` levels, the constant of
-    `thm_binary` in place of `phi**log2(m)`, and the rounding of each level. Returns the two largest gaps.
+    `thm_binary` in place of `phi**log2(m)`, and the rounding of each level; for predictions without atoms at the
+    records. Returns the two largest gaps.
 
     >>> [round(b, 6) for b in cor_multiple(5, 10, 0.01, epsilon=1, m=7, beta=0.05, weight=0.1)]
     [276.590828, 124.128071]
@@ -313,7 +316,7 @@ def expectation_bound(
     log_psi: mean over data sets of the log of the harmonic mean. The paper's route puts `beta = C / n` into
     `thm_kary` and uses that no gap exceeds n, with C the factor before the logarithm: `C (log(m n / C) - log_psi +
     1)`, which asks for C <= n. Corrected: integrating the tail gives `C (log(m) - log_psi + 1)`, with no n inside the
-    logarithm, plus rounding; never above n.
+    logarithm, plus rounding; never above n. Priors as for `thm_kary`.
 
     >>> expectation_bound(math.log(0.5), 1, 3, 10**6) < expectation_bound(math.log(0.5), 1, 3, 10**6, version="paper")
     True
