@@ -63,13 +63,13 @@ def predictor_from_zero(
     return learner
 
 
-def sequential_gaps(
+def gaps_from(
     cell: sequential.Cell, methods: Sequence[str], epsilons: Sequence[float], way: str
 ) -> dict[tuple[str, float], npt.NDArray[np.int32]]:
     """`run_cells` of `pqlab.experiments.sequential` by learners that count from the guess, or from zero.
 
     >>> cell = sequential.Cell("flights_delay", "prox", 1.0, days=3, trials=2)
-    >>> sequential_gaps(cell, ["prox"], [1.0], "zero")["prox", 1.0].shape
+    >>> gaps_from(cell, ["prox"], [1.0], "zero")["prox", 1.0].shape
     (3, 2)
     """
     return sequential.run_cells(cell, methods, epsilons, make=make_predictor if way == "guess" else predictor_from_zero)
@@ -96,7 +96,7 @@ def fitted_from_zero(
     return tuple(public_fit._laplaces(problem, None, optimizer, rng, from_zero=True))
 
 
-def sequential_rows(
+def days_from(
     *, task: str, way: str, calibration: Any, epsilons: list[float], days: int | None, first_trial: int, trials: int,
     seed: int,
 ) -> list[Row]:  # fmt: skip
@@ -106,12 +106,12 @@ def sequential_rows(
     return [
         {"variant": calibration, "method": f"{method} {way}", "m": cell.m, "epsilon": epsilon, "trial": first_trial + k}
         | {"max_gap": float(gap)}
-        for (method, epsilon), gaps in sequential_gaps(cell, list(LEARNERS), epsilons, way).items()
+        for (method, epsilon), gaps in gaps_from(cell, list(LEARNERS), epsilons, way).items()
         for k, gap in enumerate(gaps.mean(axis=0))
     ]
 
 
-def public_rows(
+def fits_from_zero(
     *, source: str, variant: Any, epsilons: list[float], mixtures: list[float], trials: int, seed: int
 ) -> list[Row]:
     """Largest gap of each trial, method, budget and mixture, with a split of the public data for each trial."""
@@ -126,7 +126,7 @@ def public_rows(
     return [{"m": 9} | {name: row[name] for name in row if name != "source"} for row in rows]
 
 
-def sequential_units(profile: str = "paper", tasks: Sequence[str] = TASK_NAMES) -> list[Unit]:
+def day_units(profile: str = "paper", tasks: Sequence[str] = TASK_NAMES) -> list[Unit]:
     """The grid of the sequential learners, at a profile of `pq reproduce`."""
     sizes = PROFILES[profile]
     epsilons = [epsilon_of(value) for value in sizes.log_epsilons]
@@ -134,7 +134,7 @@ def sequential_units(profile: str = "paper", tasks: Sequence[str] = TASK_NAMES) 
         Unit(
             "sequential",
             task,
-            sequential_rows,
+            days_from,
             {"task": task, "way": way, "calibration": calibration, "epsilons": epsilons, "days": sizes.days}
             | {"first_trial": first, "trials": min(sequential.BLOCK, sizes.trials - first)},
         )
@@ -145,13 +145,13 @@ def sequential_units(profile: str = "paper", tasks: Sequence[str] = TASK_NAMES) 
     ]
 
 
-def public_units(trials: int = 40, experiments: Sequence[str] = EXPERIMENT_NAMES) -> list[Unit]:
+def fit_units(trials: int = 40, experiments: Sequence[str] = EXPERIMENT_NAMES) -> list[Unit]:
     """The grid of the fits from zero, at the paper's budgets and mixtures; `results/public_private` has the others."""
     return [
         Unit(
             "public_private",
             source,
-            public_rows,
+            fits_from_zero,
             {"source": source, "variant": variant, "epsilons": epsilons, "mixtures": mixtures, "trials": trials},
         )
         for experiment in experiments
@@ -161,7 +161,7 @@ def public_units(trials: int = 40, experiments: Sequence[str] = EXPERIMENT_NAMES
     ]
 
 
-def differences(rows: pl.DataFrame) -> pl.DataFrame:
+def what_zero_adds(rows: pl.DataFrame) -> pl.DataFrame:
     """Means over trials of both ways, and of what counting from zero adds, trial by trial, with standard errors.
 
     rows: `trial`, `guess` and `zero`, the largest gaps by both ways, and what else tells trials apart.
@@ -179,20 +179,20 @@ def differences(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def both_ways(rows: pl.DataFrame) -> pl.DataFrame:
-    """Rows of `sequential_units` as `differences` takes them."""
+    """Rows of `day_units` as `what_zero_adds` takes them."""
     split = pl.col("method").str.split(" ")
     named = rows.with_columns(split.list.get(0).alias("method"), split.list.get(1).alias("way"))
     apart = ["data", "variant", "method", "epsilon", "trial"]
     return named.pivot("way", index=apart, values="max_gap", maintain_order=True)
 
 
-def stored_sequential() -> pl.DataFrame:
+def stored_days() -> pl.DataFrame:
     """The stored table: `guess` and `zero` are mean gaps, `more` is their difference, with standard errors."""
     errors = {f"{name}_error": pl.Float64 for name in ("zero", "more")}
     return pl.read_csv(RESULTS / "sequential.csv", schema_overrides=errors)
 
 
-def stored_public() -> pl.DataFrame:
+def stored_fits() -> pl.DataFrame:
     """Every stored trial of the fits by both ways: `guess` and `zero` beside what `public_private.read_table` names."""
     keys = [*public_private.FIELDS, "trial"]
     zero = pl.DataFrame(public_private.read_table(RESULTS / "public_private.csv")).rename({"max_gap": "zero"})
@@ -207,9 +207,9 @@ def stored_public() -> pl.DataFrame:
 def main(parts: Path, workers: int) -> None:
     """Run what is missing and write the tables."""
     RESULTS.mkdir(parents=True, exist_ok=True)
-    means = differences(both_ways(run(sequential_units(), parts, workers=workers, progress=True)))
+    means = what_zero_adds(both_ways(run(day_units(), parts, workers=workers, progress=True)))
     means.with_columns(selectors.float().round_sig_figs(6)).write_csv(RESULTS / "sequential.csv")
-    fits = run(public_units(), parts, workers=workers, progress=True).rename({"data": "source"})
+    fits = run(fit_units(), parts, workers=workers, progress=True).rename({"data": "source"})
     rows = [
         row | {"max_gap": int(row["max_gap"])} for row in fits.sort("trial", maintain_order=True).iter_rows(named=True)
     ]

@@ -205,8 +205,8 @@ def learned_sentences() -> Iterator[str]:
 def coordinate_sentences() -> Iterator[str]:
     """What the tables of learners that count from zero say: beside those that count from the guess, and the others."""
     yield "\n## Learners that count from zero in the data's unit, as in the paper, not from the guess: `coordinates`"
-    fits = coordinates.differences(coordinates.stored_public()).rename({"source": "data"})
-    for means, others_of in ((coordinates.stored_sequential(), _sequential_others), (fits, _public_others)):
+    fits = coordinates.what_zero_adds(coordinates.stored_fits()).rename({"source": "data"})
+    for means, others_of in ((coordinates.stored_days(), _sequential_others), (fits, _public_others)):
         for key, part in means.partition_by(["data", "variant"], as_dict=True, maintain_order=True).items():
             others, along, label = others_of(*map(str, key))
             yield f"\n### {label}: variant {key[1]}\n"

@@ -155,7 +155,7 @@ def check_shift(subject: str = "pubfit_robust") -> str:
 @check("fig:mixplots", rejects=["guess"])
 def check_shift_from_zero(subject: str = "zero") -> str:
     """'PubFit (robust) deteriorates least': of four methods it does on pages, by a fit that counts from zero."""
-    table = coordinates.stored_public().filter(source="goodreads11k_pages", variant="paper", epsilon=1.0).sort("trial")
+    table = coordinates.stored_fits().filter(source="goodreads11k_pages", variant="paper", epsilon=1.0).sort("trial")
 
     def by_fit(method: str) -> np.ndarray:
         none, full = (table.filter(method=method, mixture=mixture)[subject].to_numpy() for mixture in (0.0, 1.0))

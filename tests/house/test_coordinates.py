@@ -70,12 +70,12 @@ def test_a_fit_from_zero_is_another_one_where_the_guess_is_not_zero() -> None:
 
 
 def test_differences_are_those_of_trials(tmp_path: Path) -> None:
-    rows = run(coordinates.sequential_units("tiny", ["flights_air_time"]), tmp_path)
-    means = coordinates.differences(coordinates.both_ways(rows))
+    rows = run(coordinates.day_units("tiny", ["flights_air_time"]), tmp_path)
+    means = coordinates.what_zero_adds(coordinates.both_ways(rows))
     assert means.height == 2 * 2 * 2  # calibrations, learners, budgets
     cell = sequential.Cell("flights_air_time", "prox", 1.0, days=12, trials=2, calibration="paper")
     ours, its = (
-        coordinates.sequential_gaps(cell, ["prox", "open"], [0.1, 1.0], way)["open", 1.0].mean(axis=0)
+        coordinates.gaps_from(cell, ["prox", "open"], [0.1, 1.0], way)["open", 1.0].mean(axis=0)
         for way in coordinates.WAYS
     )
     one = means.filter(variant="paper", method="open", epsilon=1.0).row(0, named=True)
@@ -87,7 +87,7 @@ def test_differences_are_those_of_trials(tmp_path: Path) -> None:
 def test_fits_are_released_as_in_the_experiment_with_public_data() -> None:
     """The same records and noise; from the paper's prior, by its own release."""
     sizes: dict[str, Any] = {"epsilons": [1.0], "mixtures": [0.0, 1.0], "trials": 2, "seed": 0}
-    rows = coordinates.public_rows(source="movies_length", variant="paper", **sizes)
+    rows = coordinates.fits_from_zero(source="movies_length", variant="paper", **sizes)
     assert [(row["trial"], row["method"], row["mixture"]) for row in rows] == [
         (trial, method, mixture) for trial in range(2) for method in coordinates.FITS for mixture in (0.0, 1.0)
     ]
@@ -107,7 +107,7 @@ def test_fits_are_released_as_in_the_experiment_with_public_data() -> None:
 
 
 def test_the_stored_tables_have_every_cell_and_our_way_is_that_of_the_other_tables() -> None:
-    table = coordinates.stored_sequential()
+    table = coordinates.stored_days()
     cells = set(zip(*(table[name] for name in ("data", "variant", "method")), strict=True))
     assert cells == {
         (t, c, m) for t in coordinates.TASK_NAMES for c in ("paper", "sharp") for m in coordinates.LEARNERS
@@ -123,7 +123,7 @@ def test_the_stored_tables_have_every_cell_and_our_way_is_that_of_the_other_tabl
     same = table.join(others, on=names)
     assert same.height == table.height and np.allclose(same["guess"], same["max_gap"], rtol=1e-5)
 
-    trials = coordinates.stored_public()
+    trials = coordinates.stored_fits()
     cells = set(zip(*(trials[name] for name in ("source", "variant", "method")), strict=True))
     sources = [source for name in coordinates.EXPERIMENT_NAMES for source in public_private.EXPERIMENTS[name][0]]
     assert cells == {(s, v, m) for s in sources for v in public_private.VARIANTS for m in coordinates.FITS}
