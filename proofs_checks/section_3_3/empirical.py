@@ -11,9 +11,10 @@ from functools import cache
 
 import z3
 
-from pq.bounds import binary_depth, lem_empirical_quantiles
+from pq.bounds import binary_depth, lem_empirical_quantiles, lem_error
 from proofs_checks.engine.registry import check
 from proofs_checks.section_3_3.dyadic import conditional_chain
+from proofs_checks.section_3_3.rounding_edges import end_witness
 from proofs_checks.tools.broken import scaled
 from proofs_checks.tools.exact import (
     INFINITY,
@@ -222,7 +223,7 @@ def check_level_split(subject: Callable[[int], int] = lambda levels: levels) -> 
 Limit = Callable[[int, tuple[Fraction, Fraction]], Fraction]
 
 
-def union_bound_failure(data: Grid, algorithm: Algorithm, limit: Limit, slack: int = 0) -> Fraction:
+def union_bound_failure(data: Grid, algorithm: Algorithm, limit: Limit, slack: Fraction | int = 0) -> Fraction:
     """Probability that some node's gap exceeds its edges' error by 2 / epsilon log(limit) and the slack, m = 2.
 
     limit: of a node's level and of both levels' sums of 1 / Psi^.
@@ -270,8 +271,12 @@ def _wrong(share: Fraction, right: Fraction, far: int, z: Fraction) -> Prior:
     return {right: odds / (1 + odds), right - far: 1 / (1 + odds)}
 
 
-@check("step:random-psi", "ours:level-split", rejects=[(1, 2), (3, 2), (2, 0), (F(195, 100), 2), (F(205, 100), 2)])
-def check_levels_of_two(subject: tuple[Fraction, int] = (F(2), 2)) -> str:
+@check(
+    "step:random-psi",
+    "ours:level-split",
+    rejects=[(1, 2), (3, 2), (2, 0), (2, F(169, 100)), (F(195, 100), 2), (F(205, 100), 2)],
+)
+def check_levels_of_two(subject: tuple[Fraction, Fraction | int] = (F(2), 2)) -> str:
     """With beta/d for each level the errors add up to beta at most, and to nearly that: two nodes that each err by far
     with a probability just below or above beta/2, or below beta, whatever the other does; and floors alone.
 
@@ -290,6 +295,11 @@ def check_levels_of_two(subject: tuple[Fraction, int] = (F(2), 2)) -> str:
     assert found[0] > F(98, 100) and max(found) <= 1, [float(value) for value in found]
     floors = {3 + HALF: F(1)}, {7 + HALF: F(1)}  # the root one rank low; the node's target is half a rank lower still
     assert not failure(Algorithm((F(1, 3), F(2, 3)), floors, (F(1, 10**9),) * 2, adaptation="conditional"), Grid(12))
+    witness = end_witness(F(1, 10), "right")  # a node above the root that loses 1.7 ranks beyond its edge's error
+    assert witness is not None and lem_error(F(1, 10), edge="right") == F(17, 10)
+    size, q, inner, count = witness
+    sure = {count + HALF: F(1)}, {count + math.floor(F(size - count, 10)) + F(3, 4): F(1)}
+    assert not failure(Algorithm((inner, q), sure, (F(1, 10**900),) * 2, adaptation="conditional"), Grid(size))
     return f"beta/d a level, sums known when their level runs: failure {float(found[0]):.3f} of beta (exact laws)"
 
 

@@ -215,14 +215,35 @@ def check_kary_twice_rounding(
     return f"twice thm:kary's bound at m = 7, K = 4, n = 3, epsilon = 5000: {float(claimed):.3f} claimed, the gap is 1"
 
 
+def two_ranks_beyond(algorithm: Algorithm, ranks: int | arb) -> bool:
+    """Whether the display and these ranks allow what 13 records and nearly perfect priors lose with these
+    quantiles: 7/10 aims one rank too low, and nearly all of its prior lies a rank below that."""
+    data, (first, second, third) = Grid(13), (math.floor(q * 13) for q in algorithm.quantiles)
+    assert second + math.floor(F(2, 5) * (13 - second)) == third - 1
+    far = {third + F(3, 8): F(1, 100), third - 2 + F(3, 8): F(99, 100)}
+    other = replace(
+        algorithm, z=tuple(z**20 for z in algorithm.z), priors=({first + F(1, 8): F(1)}, {second + F(1, 4): F(1)}, far)
+    )
+    lost = probability(other.law(data), lambda outputs: max(other.gaps(data, outputs)) >= 2)
+    epsilon = -2 * log_ball(other.z[2]) * 4 * ball(F(5, 4)) * 2
+    bound = 2 * arb.pi() ** 2 / epsilon * 8 * log_ball(other.inverse_psi_sum(data) / HALF) + ranks
+    assert lost > F(98, 100)
+    return bool(bound >= 2)
+
+
 @check(
     "thm:kary-main",
     "thm:kary",
     "step:kary-display",
-    rejects=[lambda depth: 0, lambda depth: arb(2 ** (depth - 1) - 1) / 4],
+    rejects=[
+        lambda depth: 0,
+        lambda depth: arb(2 ** (depth - 1) - 1) / 4,
+        lambda depth: arb("1.95") * (2 ** (depth - 1) - 1),
+    ],
 )
 def check_kary_rounding(subject: Callable[[int], int | arb] = lambda depth: 4 * (2 ** (depth - 1) - 1)) -> str:
-    """The display of thm:kary's proof needs the ranks that floors lose: m = n = 3, K = 3, two levels, much budget."""
+    """The display of thm:kary's proof needs the ranks that floors lose: m = n = 3, K = 3, two levels, much budget; and
+    with n = 13 two of the four."""
     z, beta, depth, arity = F(1, 10**20), HALF, 2, 3  # z of the child; the root has 4 times its budget, p = 2
     quantiles = F(2, 5), F(1, 2), F(7, 10)
     priors = tuple({k + F(i, 8): F(1, 4) for k in range(4)} for i in (1, 2, 3))
@@ -235,6 +256,7 @@ def check_kary_rounding(subject: Callable[[int], int | arb] = lambda depth: 4 * 
         algorithm.law(data), lambda outputs: ball(max(algorithm.gaps(data, outputs))) > display + subject(depth)
     )
     assert failure <= beta, f"gap of 1 or more with probability {float(failure):.4f}, claimed {float(display):.2f}"
+    assert two_ranks_beyond(algorithm, subject(depth)), "two ranks are lost"
     theorem = printed_kary(3, 2) / epsilon * spread  # m = 3, K = 3: below the display, 7.1 for 8
     assert least_arity(3) == arity and theorem < display, "so the theorem is false here too"
     sure = probability(algorithm.law(data), lambda outputs: max(algorithm.gaps(data, outputs)) >= 1)
