@@ -82,6 +82,7 @@ def _outcomes() -> list[tuple[int, float, Outcomes]]:
     code=lem_empirical_quantiles,
     rejects=[
         lambda log_psi, epsilon, m, beta: lem_empirical_quantiles(log_psi, epsilon, m, beta, rounded=False),
+        lambda *a: lem_empirical_quantiles(*a, rounded=False) + (0.9 if a[2] == 7 else 2),
         scaled(lem_empirical_quantiles, 0.4),
     ],
 )

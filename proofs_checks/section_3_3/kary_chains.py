@@ -262,6 +262,6 @@ def check_kary_rounding(subject: Callable[[int], int | arb] = lambda depth: 4 * 
     sure = probability(algorithm.law(data), lambda outputs: max(algorithm.gaps(data, outputs)) >= 1)
     heavy = display * log_ball(algorithm.inverse_psi_sum(data) / beta / 10**30) / spread  # the same laws
     assert sure > beta and heavy + 4 * (2 ** (depth - 1) - 1) < 1, "priors of a total mass above one"
-    row = round(float(epsilon)), round(float(display), 2)
-    assert row == (921, 0.54) and sure > F(999, 1000), "as the row says"
+    assert arb("0.54") < display < arb("0.55"), "as the row says"
+    assert round(float(epsilon)) == 921 and sure > F(999, 1000), "as the row says"
     return f"thm:kary's display at m = n = 3: {float(display):.2f} is claimed, a gap of 1 is certain; 4 ranks cover it"
