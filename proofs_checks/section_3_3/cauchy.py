@@ -135,4 +135,10 @@ def check_multi_cauchy(subject: Callable[..., float] = cor_multi_cauchy) -> str:
         wanted = lem_empirical_quantiles(mass - epsilon / depth / 2, epsilon, m, 0.25)  # by check_multi_cauchy_cells
         assert math.isclose(subject(1.01, 2.0, 1 / 3, epsilon, m, 0.25), wanted, rel_tol=1e-9), (epsilon, m)
     assert subject(1.01, 2.0, 1.0, 40.0, 3, 0.25) >= 1
-    return "cor:multi-cauchy, corrected: lem:empirical-quantiles at the Psi^ that the balls prove, m = 1 too"
+    # One level: the records -1 + k psi, k < 2000, and their median; no cell between two has more than psi/pi, so that
+    # the tails, a thousand ranks off, have more than half of the weight 2^-1000 + 3 psi/pi at least.
+    far, psi = 1000, Fraction(1, 2**1000)
+    tails = ball(psi) * (1 - 2 * far * ball(psi) / arb.pi())  # exp(-epsilon/2) = 1/2
+    assert tails / (tails + 3 * ball(psi) / arb.pi()) > ball(HALF)
+    assert far <= subject(1.01, 2.0, float(psi), 2 * math.log(2), 1, 0.5) <= 1.006 * far, "one level needs nearly all"
+    return "cor:multi-cauchy, corrected: lem:empirical-quantiles at the Psi^ that the balls prove, attained at m = 1"

@@ -147,21 +147,23 @@ def check_kary_twice(subject: Callable[[int, int], arb] = printed_kary) -> str:
     "thm:kary-main",
     "thm:kary",
     rejects=[
-        lambda m, arity, power: corrected_kary(m, arity, power) / 2,
-        lambda m, arity, power: 2 * corrected_kary(m, arity, power),
+        *(lambda m, arity, power, by=by: corrected_kary(m, arity, power) * arb(by) for by in ("0.99", "1.01")),
         lambda m, arity, power: corrected_kary(m, arity),
     ],
 )
 def check_kary(subject: Callable[[int, int, int], arb] = corrected_kary) -> str:
-    """The corrected constant is never exceeded on the chains above, with budgets that fall like k^-2 or k^-3."""
+    """The corrected bound is not exceeded on the chains above, and 0.99 of it is needed there, with budgets that fall
+    like k^-2 or k^-3."""
     for (m, arity), power in itertools.product(((2, 2), (8, 2), (25, 5), (81, 9), (100, 6)), (2, 3)):
-        chain = kary_chain(m, arity, 20, twice=False, spacing=40_000, steps=40, power=power)
+        unit = 60 if (m, power) == (8, 3) else 400  # of ranks, so that those of rounding are few beside them
+        chain = kary_chain(m, arity, unit, twice=False, spacing=2000 * unit, steps=40, power=power)
         slack = 4 * (2 ** (kary_depth(m, arity) - 1) - 1)
         constant = subject(m, arity, power)
         claimed = kary_claim(chain, m, arity, False, HALF, lambda *_, found=constant: found, power) + slack
         assert ball(max(chain.errors)) < claimed, (m, arity, power, max(chain.errors), claimed)
-        assert ball(max(chain.errors)) > claimed * arb("0.8"), (m, power, max(chain.errors), claimed)
-    return "thm:kary with 2 (K - 1) H A: never exceeded on its chains, attained within 20%, p = 2 and p = 3"
+        assert ball(max(chain.errors)) > claimed * arb("0.99"), (m, power, max(chain.errors), claimed)
+        assert chain_probability(chain) > HALF, "the claim is for so much"
+    return "thm:kary with 2 (K - 1) H A: never exceeded on its chains, attained within a hundredth, p = 2 and p = 3"
 
 
 @check(
