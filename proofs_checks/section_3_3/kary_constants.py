@@ -137,7 +137,7 @@ def check_kary_factor(subject: Fraction = Fraction(2)) -> str:
 @check("step:kary-edges", rejects=[lambda depth: depth - 2, lambda depth: 1])
 def check_kary_edges(subject: Callable[[int], int] = lambda depth: depth - 1) -> str:
     """In a K-ary tree both edges of a node are at least one level up, and one of them is exactly one level up."""
-    for arity, m in itertools.product((2, 3, 4, 7), (1, 2, 5, 20, 63, 64, 200)):
+    for arity, m in itertools.product(range(2, 11), (*range(1, 130), 1000)):
 
         def down(node: Node, low: int, high: int) -> None:
             if node.depth > 1:
