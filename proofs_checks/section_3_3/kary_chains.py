@@ -163,6 +163,7 @@ def check_kary(subject: Callable[[int, int, int], arb] = corrected_kary) -> str:
         assert ball(max(chain.errors)) < claimed, (m, arity, power, max(chain.errors), claimed)
         assert ball(max(chain.errors)) > claimed * arb("0.99"), (m, power, max(chain.errors), claimed)
         assert chain_probability(chain) > HALF, "the claim is for so much"
+    assert (least_arity(25), least_arity(100)) == (5, 6), "two of these are the printed K, as the row says"
     return "thm:kary with 2 (K - 1) H A: never exceeded on its chains, attained within a hundredth, p = 2 and p = 3"
 
 

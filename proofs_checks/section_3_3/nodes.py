@@ -108,7 +108,7 @@ def check_floors_of_a_node(slack: Callable[[Fraction], Fraction] = lambda relati
     quantiles = tuple(F(i, 8) for i in range(1, 8))
     cells = (0, 0, 0, 1, 1, 2, 2)  # one atom each: ideal, but for 3/8, whose ideal cell is 1
     priors: tuple[Prior, ...] = tuple({k + q: F(1)} for k, q in zip(cells, quantiles, strict=True))
-    low, high, relative = F(1, 4), 1 + HALF, HALF
+    low, high, relative = F(1, 4), 1 + HALF, (quantiles[2] - quantiles[1]) / (quantiles[3] - quantiles[1])
     for adaptation in ("conditional", "edge"):
         algorithm = Algorithm(quantiles, priors, (z,) * 7, adaptation=adaptation)
         ((outputs, chance),) = algorithm.law(data).items()
