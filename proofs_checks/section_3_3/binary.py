@@ -70,6 +70,10 @@ def check_binary_floors(subject: Callable[[int], int] = lambda levels: 0) -> str
         never = 1 - probability(law, lambda outputs: max(algorithm.gaps(data, outputs)) >= 1)
         assert never < 4 * share, "the probability of a gap of 1 does not tend to 1 with growing epsilon"
     assert all(1 - uniform_three_eighths(share) < 4 * share for share in (F(1, 10**3), z)), "uniform priors as well"
+    # The whole uniform law: 1/4 comes out u below the record 1 and 1/2 comes out v above it, both uniform on (0, 1) up
+    # to a vanishing part; then 3/8 errs unless it lands between 1 and 1/2's output: v z/(u + v z) <= z/(u + z).
+    share, u = sympy.symbols("z u", positive=True)
+    assert sympy.limit(sympy.integrate(share / (u + share), (u, 0, 1)), share, 0) == 0
     claimed = golden(3) * log_ball(algorithm.inverse_psi_sum(data) / beta) / -log_ball(z) + subject(3)
     failure = probability(algorithm.law(data), lambda outputs: ball(max(algorithm.gaps(data, outputs))) > claimed)
     assert failure > beta, f"the bound survives: {float(failure)}"

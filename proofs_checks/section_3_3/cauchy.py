@@ -14,7 +14,7 @@ from pq.bounds import binary_depth, cor_multi_cauchy, lem_empirical_quantiles
 from proofs_checks.engine.registry import check
 from proofs_checks.tools.broken import scaled
 from proofs_checks.tools.chains import cauchy_mass
-from proofs_checks.tools.exact import Position, ball
+from proofs_checks.tools.exact import Points, Position, Restricted, ball, gap
 
 HALF = Fraction(1, 2)
 
@@ -32,12 +32,16 @@ def paper_multi_cauchy(*args: float) -> float:
 def check_multi_cauchy_printed(subject: Callable[..., float] = paper_multi_cauchy) -> str:
     """Counterexample: x = (-1, 0, 1), quantiles 1/4, 1/2, 2/3, standard Cauchy priors, epsilon = 40, beta = 1/4."""
     z = (-arb(10)).exp()  # each level runs at 20
-    # the median falls into (-1, 0], and there below -1/2; then 2/3 aims at rank 1 of 3 where floor(2/3 * 3) = 2
+    data, (half, high), low = Points((Fraction(-1), Fraction(0), Fraction(1))), (HALF, Fraction(2, 3)), -HALF
+    assert math.floor(half * data.size) == 1 and gap(data, half, low) == 0, "the median falls into (-1, 0]"
+    # and there below -1/2; then 2/3 aims at the lowest cell of its node, and to come out there is a gap of one
+    assert math.floor((high - half) / (1 - half) * Restricted(data, low, math.inf).size) == 0
+    assert gap(data, high, Fraction(-1, 4)) == 1
     median = cauchy_mass(Fraction(-1), Fraction(0)) / (
         cauchy_mass(Fraction(-1), Fraction(0)) + ball(Fraction(3, 4)) * z
     )
-    below = cauchy_mass(Fraction(-1), -HALF) / cauchy_mass(Fraction(-1), Fraction(0))
-    near = cauchy_mass(-HALF, Fraction(0))
+    below = cauchy_mass(Fraction(-1), low) / cauchy_mass(Fraction(-1), Fraction(0))
+    near = cauchy_mass(low, Fraction(0))
     failure = median * below * near / (near + z)
     bound = subject(1.01, 2.0, 1.0, 40.0, 3, 0.25)
     assert bound < 1 - 1e-9, "the bound survives"
@@ -131,4 +135,10 @@ def check_multi_cauchy(subject: Callable[..., float] = cor_multi_cauchy) -> str:
         wanted = lem_empirical_quantiles(mass - epsilon / depth / 2, epsilon, m, 0.25)  # by check_multi_cauchy_cells
         assert math.isclose(subject(1.01, 2.0, 1 / 3, epsilon, m, 0.25), wanted, rel_tol=1e-9), (epsilon, m)
     assert subject(1.01, 2.0, 1.0, 40.0, 3, 0.25) >= 1
-    return "cor:multi-cauchy, corrected: lem:empirical-quantiles at the Psi^ that the balls prove, m = 1 too"
+    # One level: the records -1 + k psi, k < 2000, and their median; no cell between two has more than psi/pi, so that
+    # the tails, a thousand ranks off, have more than half of the weight 2^-1000 + 3 psi/pi at least.
+    far, psi = 1000, Fraction(1, 2**1000)
+    tails = ball(psi) * (1 - 2 * far * ball(psi) / arb.pi())  # exp(-epsilon/2) = 1/2
+    assert tails / (tails + 3 * ball(psi) / arb.pi()) > ball(HALF)
+    assert far <= subject(1.01, 2.0, float(psi), 2 * math.log(2), 1, 0.5) <= 1.006 * far, "one level needs nearly all"
+    return "cor:multi-cauchy, corrected: lem:empirical-quantiles at the Psi^ that the balls prove, attained at m = 1"

@@ -196,8 +196,8 @@ def check_dyadic_prices(subject: Callable[[int], list[float]] = dyadic_prices) -
     No node has more than B_k of the errors: all nodes of trees to depth 9, and to depth 60 those whose edges lie one
     level up and two.
 
-    For d > 60: B_k log(B_d/B_k) <= B_d - B_k, ratios of h are at most 2 and differ from 1 on few levels, in all by 1.1,
-    and (B_d - B_k)(log m - 1) is above that.
+    For d > 60: B_k log(B_d/B_k) <= B_d - B_k, the logarithms of ratios of h add up to at most log 2, and
+    (B_d - B_k)(log m - 1) is above that.
     """
     for depth in range(1, 61):
         shares, own = subject(depth), zigzag(depth)
@@ -208,6 +208,11 @@ def check_dyadic_prices(subject: Callable[[int], list[float]] = dyadic_prices) -
                 for weights in {zigzag(level), *(every_node(level) if depth <= 9 else ())}:
                     assert math.fsum(weights) <= dyadic_constant(level) * (1 + 1e-12), (level, weights)
                     assert price(shares, depth, weights) <= 1e-12, (depth, weights)
+    own = zigzag(300)[::-1]
+    for shift in range(1, 150):
+        sums = itertools.accumulate(own[j] * math.log(own[j] / own[j + shift]) for j in range(150))
+        assert max(sums) <= math.log(2) * (1 + 1e-12), shift
+    assert all(dyadic_constant(d) - dyadic_constant(d - 1) >= 0.5 for d in range(1, 200)) and 61 * math.log(2) > 3
     x = z3.Real("x")  # d = 2: the root pays log(3 S_1), where 3/2 log(S_1 + S_2) is allowed, S_2 at least 2
     root = round(1 / subject(2)[0])
     prove(z3.Implies(x >= 1, (root * x) * (root * x) <= (x + 2) * (x + 2) * (x + 2)), "the root of two levels")

@@ -147,21 +147,24 @@ def check_kary_twice(subject: Callable[[int, int], arb] = printed_kary) -> str:
     "thm:kary-main",
     "thm:kary",
     rejects=[
-        lambda m, arity, power: corrected_kary(m, arity, power) / 2,
-        lambda m, arity, power: 2 * corrected_kary(m, arity, power),
+        *(lambda m, arity, power, by=by: corrected_kary(m, arity, power) * arb(by) for by in ("0.99", "1.01")),
         lambda m, arity, power: corrected_kary(m, arity),
     ],
 )
 def check_kary(subject: Callable[[int, int, int], arb] = corrected_kary) -> str:
-    """The corrected constant is never exceeded on the chains above, with budgets that fall like k^-2 or k^-3."""
+    """The corrected bound is not exceeded on the chains above, and 0.99 of it is needed there, with budgets that fall
+    like k^-2 or k^-3."""
     for (m, arity), power in itertools.product(((2, 2), (8, 2), (25, 5), (81, 9), (100, 6)), (2, 3)):
-        chain = kary_chain(m, arity, 20, twice=False, spacing=40_000, steps=40, power=power)
+        unit = 60 if (m, power) == (8, 3) else 400  # of ranks, so that those of rounding are few beside them
+        chain = kary_chain(m, arity, unit, twice=False, spacing=2000 * unit, steps=40, power=power)
         slack = 4 * (2 ** (kary_depth(m, arity) - 1) - 1)
         constant = subject(m, arity, power)
         claimed = kary_claim(chain, m, arity, False, HALF, lambda *_, found=constant: found, power) + slack
         assert ball(max(chain.errors)) < claimed, (m, arity, power, max(chain.errors), claimed)
-        assert ball(max(chain.errors)) > claimed * arb("0.8"), (m, power, max(chain.errors), claimed)
-    return "thm:kary with 2 (K - 1) H A: never exceeded on its chains, attained within 20%, p = 2 and p = 3"
+        assert ball(max(chain.errors)) > claimed * arb("0.99"), (m, power, max(chain.errors), claimed)
+        assert chain_probability(chain) > HALF, "the claim is for so much"
+    assert (least_arity(25), least_arity(100)) == (5, 6), "two of these are the printed K, as the row says"
+    return "thm:kary with 2 (K - 1) H A: never exceeded on its chains, attained within a hundredth, p = 2 and p = 3"
 
 
 @check(
@@ -215,14 +218,35 @@ def check_kary_twice_rounding(
     return f"twice thm:kary's bound at m = 7, K = 4, n = 3, epsilon = 5000: {float(claimed):.3f} claimed, the gap is 1"
 
 
+def two_ranks_beyond(algorithm: Algorithm, ranks: int | arb) -> bool:
+    """Whether the display and these ranks allow what 13 records and nearly perfect priors lose with these
+    quantiles: 7/10 aims one rank too low, and nearly all of its prior lies a rank below that."""
+    data, (first, second, third) = Grid(13), (math.floor(q * 13) for q in algorithm.quantiles)
+    assert second + math.floor(F(2, 5) * (13 - second)) == third - 1
+    far = {third + F(3, 8): F(1, 100), third - 2 + F(3, 8): F(99, 100)}
+    other = replace(
+        algorithm, z=tuple(z**20 for z in algorithm.z), priors=({first + F(1, 8): F(1)}, {second + F(1, 4): F(1)}, far)
+    )
+    lost = probability(other.law(data), lambda outputs: max(other.gaps(data, outputs)) >= 2)
+    epsilon = -2 * log_ball(other.z[2]) * 4 * ball(F(5, 4)) * 2
+    bound = 2 * arb.pi() ** 2 / epsilon * 8 * log_ball(other.inverse_psi_sum(data) / HALF) + ranks
+    assert lost > F(98, 100)
+    return bool(bound >= 2)
+
+
 @check(
     "thm:kary-main",
     "thm:kary",
     "step:kary-display",
-    rejects=[lambda depth: 0, lambda depth: arb(2 ** (depth - 1) - 1) / 4],
+    rejects=[
+        lambda depth: 0,
+        lambda depth: arb(2 ** (depth - 1) - 1) / 4,
+        lambda depth: arb("1.95") * (2 ** (depth - 1) - 1),
+    ],
 )
 def check_kary_rounding(subject: Callable[[int], int | arb] = lambda depth: 4 * (2 ** (depth - 1) - 1)) -> str:
-    """The display of thm:kary's proof needs the ranks that floors lose: m = n = 3, K = 3, two levels, much budget."""
+    """The display of thm:kary's proof needs the ranks that floors lose: m = n = 3, K = 3, two levels, much budget; and
+    with n = 13 two of the four."""
     z, beta, depth, arity = F(1, 10**20), HALF, 2, 3  # z of the child; the root has 4 times its budget, p = 2
     quantiles = F(2, 5), F(1, 2), F(7, 10)
     priors = tuple({k + F(i, 8): F(1, 4) for k in range(4)} for i in (1, 2, 3))
@@ -235,11 +259,12 @@ def check_kary_rounding(subject: Callable[[int], int | arb] = lambda depth: 4 * 
         algorithm.law(data), lambda outputs: ball(max(algorithm.gaps(data, outputs))) > display + subject(depth)
     )
     assert failure <= beta, f"gap of 1 or more with probability {float(failure):.4f}, claimed {float(display):.2f}"
+    assert two_ranks_beyond(algorithm, subject(depth)), "two ranks are lost"
     theorem = printed_kary(3, 2) / epsilon * spread  # m = 3, K = 3: below the display, 7.1 for 8
     assert least_arity(3) == arity and theorem < display, "so the theorem is false here too"
     sure = probability(algorithm.law(data), lambda outputs: max(algorithm.gaps(data, outputs)) >= 1)
     heavy = display * log_ball(algorithm.inverse_psi_sum(data) / beta / 10**30) / spread  # the same laws
     assert sure > beta and heavy + 4 * (2 ** (depth - 1) - 1) < 1, "priors of a total mass above one"
-    row = round(float(epsilon)), round(float(display), 2)
-    assert row == (921, 0.54) and sure > F(999, 1000), "as the row says"
+    assert arb("0.54") < display < arb("0.55"), "as the row says"
+    assert round(float(epsilon)) == 921 and sure > F(999, 1000), "as the row says"
     return f"thm:kary's display at m = n = 3: {float(display):.2f} is claimed, a gap of 1 is certain; 4 ranks cover it"

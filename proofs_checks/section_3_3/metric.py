@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 from fractions import Fraction
 
+import sympy
 from flint import arb
 
 import pq
@@ -25,6 +26,10 @@ def check_log_sum_exp(subject: Callable[[int], float] = math.log) -> str:
         harmonic = m / sum(1 / value for value in psis)
         left, right = -log_ball(harmonic), log_ball(sum((1 / value for value in psis), Fraction(0))) - arb(subject(m))
         assert abs(float(left) - float(right)) < 1e-12, (psis, float(left), float(right))
+    for m in range(1, 7):  # whatever the inner products are: the harmonic mean is m over the sum, to be taken from it
+        some = sympy.symbols(f"psi:{m}", positive=True)
+        shift = sympy.log(sum(1 / value for value in some)) + sympy.log(m / sum(1 / value for value in some))
+        assert abs(float(sympy.simplify(sympy.expand_log(shift))) - subject(m)) < 1e-12, m
     for psis, mean, total in (([HALF] * 2, F(2), F(4)), ([F(1)] * 9, F(1), F(9))):  # as the row says: logs of these
         assert sum((1 / value for value in psis), F(0)) == total == len(psis) * mean
         assert abs(float(log_ball(mean) - log_ball(total) + arb(subject(len(psis))))) < 1e-12, psis

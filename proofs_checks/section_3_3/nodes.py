@@ -108,7 +108,7 @@ def check_floors_of_a_node(slack: Callable[[Fraction], Fraction] = lambda relati
     quantiles = tuple(F(i, 8) for i in range(1, 8))
     cells = (0, 0, 0, 1, 1, 2, 2)  # one atom each: ideal, but for 3/8, whose ideal cell is 1
     priors: tuple[Prior, ...] = tuple({k + q: F(1)} for k, q in zip(cells, quantiles, strict=True))
-    low, high, relative = F(1, 4), 1 + HALF, HALF
+    low, high, relative = F(1, 4), 1 + HALF, (quantiles[2] - quantiles[1]) / (quantiles[3] - quantiles[1])
     for adaptation in ("conditional", "edge"):
         algorithm = Algorithm(quantiles, priors, (z,) * 7, adaptation=adaptation)
         ((outputs, chance),) = algorithm.law(data).items()
@@ -313,11 +313,12 @@ def check_recursion_edges(subject: Callable[[Sequence[int], Sequence[int]], int]
     """The edges of Algorithm 2's recursion are the node's own sorted outputs o_{i_j}; the printed o_j are entries of
     the list that is being put together, in which those of earlier branches stand first. A node without records."""
     for n in (8, 80, 800):  # K = 2, exact estimates of 1/4, 1/2, 3/4 of the records 1..n: an output of rank r is r
-        quarter, half = n // 4, n // 2
+        quarter, half, right = (math.floor(F(i, 4) * n) for i in (1, 2, 3))
+        relative = (F(3, 4) - F(1, 2)) / (1 - F(1, 2))
         edge = subject([half], [quarter, half])
-        rank = edge + (n - edge) // 2
-        assert rank == 3 * n // 4, f"n = {n}: rank {rank} for {3 * n // 4}"
-        assert quarter + (n - quarter) // 2 == 5 * n // 8, "the rank that the printed edge leads to"
+        rank = edge + math.floor(relative * (n - edge))
+        assert rank == right, f"n = {n}: rank {rank} for {right}"
+        assert quarter + math.floor(relative * (n - quarter)) == 5 * n // 8, "the rank that the printed edge leads to"
     low, high, prior = F(5, 4), F(7, 4), {HALF: F(1, 2), 1 + HALF: F(1, 3), 2 + HALF: F(1, 6)}
     empty = Restricted(Grid(3), low, high)  # a node without records
     for adaptation in ("edge", "conditional"):

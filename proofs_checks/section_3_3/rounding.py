@@ -33,15 +33,15 @@ def check_error_as_printed(subject: Callable[[], Fraction] = lambda: lem_error(v
     """Counterexample to both items: three records, edges with no error, and the node's target one rank off."""
     data = Grid(3)
     lo, hi, q = Fraction(1, 4), Fraction(1, 2), Fraction(3, 8)
-    low, high = HALF, 1 + HALF
+    low, high, relative = HALF, 1 + HALF, (q - lo) / (hi - lo)
     assert gap(data, lo, low) == gap(data, hi, high) == 0
     view = Restricted(data, low, high)
     inside: Position = Fraction(3, 4)  # below the one record of the node: gap zero there
-    assert abs(view.below(inside) - math.floor(HALF * view.size)) == 0
+    assert abs(view.below(inside) - math.floor(relative * view.size)) == 0
     assert gap(data, q, inside) == 1
     assert gap(data, q, inside) > 0 + subject(), "item 2 survives"
     above = 1 + Fraction(1, 4)
-    assert abs(view.below(above) - math.floor(HALF * view.size)) == 1
+    assert abs(view.below(above) - math.floor(relative * view.size)) == 1
     assert gap(data, q, above) == 0
     assert gap(data, q, above) + subject() < 1, "item 1 survives"
     return (

@@ -367,7 +367,8 @@ def check_tied_edge(subject: Ties = tied_records) -> str:
 
 
 def _tied_edges_keep(subject: Ties) -> None:
-    """Both items of lem:error with ties on the edges of a node, quantiles and outputs of all kinds."""
+    """Both items of lem:error with ties on the edges of a node, quantiles and outputs of all kinds; the first at and
+    beyond the edges as well, where outputs up to the lower edge need nothing."""
     for ties, below, relative in itertools.product((1, 4), (0, 2), (F(1, 3), HALF, F(3, 4))):
         values = (*(F(-i) for i in range(below)), *(F(1),) * ties, *map(F, range(2, 6)), *(F(9),) * 2)
         data, n = Points(tuple(sorted(values))), len(values)
@@ -375,8 +376,8 @@ def _tied_edges_keep(subject: Ties) -> None:
         inner, at = subject(relative, ties)
         for lo, hi in itertools.combinations([F(i, n) for i in range(n + 1)], 2):
             edges = (1 - relative) * gap(data, lo, F(1)) + relative * gap(data, hi, F(9)) + lem_error(relative)
-            for o in (F(1), F(3, 2), F(7, 2), F(9)):
+            for o in (F(-3, 2), HALF, F(1), F(3, 2), F(7, 2), F(9), F(10)):
                 node = abs(view.below(o) - math.floor(relative * view.size))
                 whole = gap(data, lo + relative * (hi - lo), o)
-                assert whole <= node + edges + (at if o == 1 else inner), (ties, lo, hi, o)
-                assert node <= whole + edges + inner, (ties, lo, hi, o)
+                assert not 1 <= o <= 9 or whole <= node + edges + (at if o == 1 else inner), (ties, lo, hi, o)
+                assert node <= whole + edges + (inner if o > 1 else 0), (ties, lo, hi, o)

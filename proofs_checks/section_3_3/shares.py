@@ -6,6 +6,7 @@ import itertools
 import math
 import random
 from collections.abc import Callable, Sequence
+from fractions import Fraction
 from typing import Any
 
 import sympy
@@ -16,16 +17,21 @@ from pq import bounds
 from pq.bounds import (
     best_arity,
     binary_shares,
+    binary_weighted,
     c_p,
     fibonacci,
     kary_constant,
     kary_depth,
     kary_shares,
     kary_weighted,
+    thm_binary,
     thm_kary,
 )
 from proofs_checks.engine.registry import check
-from proofs_checks.tools.chains import least_arity
+from proofs_checks.section_3_3.kary_chains import chain_probability
+from proofs_checks.tools.broken import scaled
+from proofs_checks.tools.chains import Chain, least_arity, make_chain
+from proofs_checks.tools.exact import build
 from proofs_checks.tools.solver import prove
 
 
@@ -145,6 +151,63 @@ def check_best_arity(subject: Callable[[int], int] = best_arity) -> str:
         "best_arity is the best arity, m < 200 and some larger; the sharpened bound is never above the "
         "corrected thm:kary"
     )
+
+
+Budgets = tuple[int, ...]  # of the levels, in whole numbers near the shares: sqrt 2 is 17/12 or 24/17
+
+
+def _chain(m: int, arity: int, budgets: Budgets, quantiles: Sequence[Fraction], n: int) -> Chain:
+    """Bad luck down the tree: on the last children for K > 2, or right and left in turn; each of its priors is half on
+    either side of what its node aims at."""
+    root, path = build(range(m), arity), []
+    while root is not None:
+        path.append(root.indices[-1])
+        root = root.children[-1 if arity > 2 or len(path) % 2 else 0] if root.children else None
+    return make_chain(quantiles, n, arity, path, lambda depth, count: budgets[depth - 1], _bits(budgets), 2)
+
+
+def _bits(budgets: Budgets) -> int:
+    """-log2 of the inner products: a multiple of the budgets that sets a thousand ranks or more at any."""
+    common = math.lcm(*budgets)
+    return common * -(-1000 * max(budgets) // common)
+
+
+@check(
+    "ours:binary-shares",
+    "ours:kary-shares",
+    code=(binary_weighted, kary_weighted),
+    rejects=[
+        *((scaled(binary_weighted, factor), kary_weighted) for factor in (0.99, 1.01)),
+        *((binary_weighted, scaled(kary_weighted, factor)) for factor in (0.99, 1.01)),
+        (thm_binary, kary_weighted),
+        (binary_weighted, thm_kary),
+    ],
+)
+def check_shares_are_needed(
+    subject: tuple[Callable[..., float], Callable[..., float]] = (binary_weighted, kary_weighted),
+) -> str:
+    """Chains of bad luck with these budgets, up to a ten thousandth of the constant, need 0.99 of either bound, up to
+    three levels, and no more than the bound (exact laws)."""
+    shares = []
+    for budgets in ((1,), (1, 1), (17, 12, 12)):
+        depth = len(budgets)
+        m, farthest = 2**depth - 1, _bits(budgets) // min(budgets)
+        quantiles = [Fraction(i, m + 1) for i in range(1, m + 1)]
+        chain = _chain(m, 2, budgets, quantiles, 2**depth * farthest * 4 * fibonacci(depth + 2))
+        assert binary_error([b / sum(budgets) for b in budgets]) < 1.0001 * binary_error(bounds.binary_shares(depth))
+        log_psi, epsilon = math.log(m) - float(chain.log_spread(Fraction(1))), 2 * math.log(2) * sum(budgets)
+        shares.append(max(chain.errors) / subject[0](log_psi, epsilon, m, 0.5))
+        assert 0.99 < shares[-1] <= 1, (m, shares)
+        assert chain.failure(max(chain.errors)) > Fraction(1, 2)
+    for arity, m, budgets in ((3, 8, (17, 12)), (5, 24, (17, 12)), (3, 26, (24, 17, 12))):
+        quantiles = [Fraction(1, 4) + Fraction(i, 160 * m) for i in range(1, m + 1)]  # close together
+        chain = _chain(m, arity, budgets, quantiles, 160 * m * 40_000)
+        depth, epsilon = len(budgets), 2 * math.log(2) * sum(budgets) * (arity - 1)
+        assert kary_error([b / sum(budgets) for b in budgets]) < 1.0001 * kary_error(bounds.kary_shares(depth))
+        bound = subject[1](math.log(m) - float(chain.log_spread(Fraction(1))), epsilon, m, 0.5, arity=arity)
+        assert 0.99 * bound < max(chain.errors) <= bound, (arity, m)
+        assert chain_probability(chain) > Fraction(1, 2)
+    return f"budgets by level: chains need {min(shares):.3f} of the binary bound, 0.99 of the K-ary one (exact laws)"
 
 
 FIRST = {1.5: 17**4, 1.6: 33**5, 2.0: 257**8}  # quantiles of the least tree for which budgets by depth save, by power

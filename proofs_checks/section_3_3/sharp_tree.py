@@ -17,7 +17,9 @@ from pq.bounds import lem_empirical_quantiles, thm_binary
 from pq.core.plan import kary_arity, plan
 from pq.core.sensitivity import sensitivity
 from proofs_checks.engine.registry import check
-from proofs_checks.tools.exact import Algorithm, Grid, Prior, gap, log_ball, probability, psi
+from proofs_checks.section_3_3.binary import binary_chain
+from proofs_checks.section_3_3.dyadic import conditional_chain
+from proofs_checks.tools.exact import Algorithm, Grid, Prior, gap, log_ball, power, probability, psi
 from proofs_checks.tools.trees import inverse_psis
 
 F = Fraction
@@ -91,6 +93,42 @@ def check_half_bound(subject: int = 2) -> str:
     return (
         f"sharp uniform trees: half of both bounds without rounding, exact failure at most {float(worst):.3f} of beta"
     )
+
+
+@check(
+    "ours:sharp-tree",
+    code=(thm_binary, lem_empirical_quantiles),
+    rejects=[*((rate, 2) for rate in (1.97, 2.03)), (2, 1), (2, 3)],
+)
+def check_half_is_needed(subject: tuple[float, int] = (2, 2)) -> str:
+    """Chains of bad luck in sharp trees: 0.99 of half of thm:binary for one to three levels, and all of half of
+    lem:empirical-quantiles for one; with the inner products at the rate of the utility that is run, not at half of it.
+
+    subject: what the bounds are divided by, and the rate of the inner products in units of a rounded tree's.
+    """
+    rate, steps = subject
+    for levels in (1, 2, 3):
+        chain, m, beta = binary_chain(levels, 1000, margin=8), 2**levels - 1, HALF
+        sharp, epsilon = replace(chain.algorithm, rounded=False, unit=2), 2 * levels * math.log(2)
+        pairs = zip(sharp.quantiles, sharp.priors, strict=True)
+        total = sum((1 / psi(chain.data, q, prior, HALF**steps) for q, prior in pairs), F(0))
+        bound = thm_binary(-float(log_ball(total / m)), rate * epsilon, m, float(beta), rounded=False)
+        far = [(p, _largest(sharp, chain.data, outputs)) for outputs, p in sharp.law(chain.data).items()]
+        failures = [sum(p for p, largest in far if largest > share * bound) for share in (1, 0.99)]
+        assert failures[0] <= beta < failures[1], (levels, bound)
+    algorithm, data, _ = conditional_chain(1, 6400)
+    sharp = replace(algorithm, rounded=False, unit=2)
+    ((outputs, _),) = sharp.law(data).items()
+    inner = power(HALF, steps * _largest(sharp, data, outputs))  # of an atom
+    assert steps != 2 or [1 / inner] == inverse_psis(data, sharp, outputs)
+    limit = lem_empirical_quantiles(float(log_ball(inner)), rate * 2 * math.log(2), 1, 1.0, rounded=False)
+    assert math.isclose(limit, _largest(sharp, data, outputs)), limit
+    return "sharp uniform trees: chains need 0.99 of half of thm:binary, m = 1, 3 and 7 (exact laws)"
+
+
+def _largest(algorithm: Algorithm, data: Grid, outputs: Any) -> Fraction:
+    """The largest distance to q n."""
+    return max(gap(data, q, o, rounded=False) for q, o in zip(algorithm.quantiles, outputs, strict=True))
 
 
 @cache

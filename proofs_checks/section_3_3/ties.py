@@ -26,9 +26,11 @@ def _tied() -> Iterator[tuple[list[int], F, tuple[Prior, ...]]]:
     for _ in range(24):
         values, z = sorted(draw.choice((1, 1, 2, 5)) for _ in range(draw.randrange(1, 9))), draw.choice((2, 30, 10**6))
         yield values, F(1, z), tuple(_three(tuple(draw.choice((1, 5, 300)) for _ in range(4)), i) for i in range(3))
-    # nearly all mass in a wrong place, so that gaps are large
+    # nearly all mass in a wrong place, so that gaps are large: for conditional adaptation, and for edges
     far = ((0, 60, 0, 150), (90, 110, 90, 150), (60, 0, 150, 60))
     yield [1] * 19 + [2] * 167 + [5] * 14, HALF, tuple(_three(tuple(2**k for k in row), i) for i, row in enumerate(far))
+    far = ((60, 150, 150, 0), (110, 150, 0, 60), (60, 150, 0, 150))
+    yield [1] * 49 + [2] * 15 + [5] * 136, HALF, tuple(_three(tuple(2**k for k in row), i) for i, row in enumerate(far))
 
 
 def _three(prior_masses: tuple[int, ...], shift: int) -> Prior:
@@ -44,9 +46,8 @@ Bound = Callable[..., float]
     "text:repetitions",
     code=thm_binary,
     rejects=[
-        (scaled(thm_binary, 0.5), lem_empirical_quantiles),
-        (thm_binary, scaled(lem_empirical_quantiles, 0.5)),
-        (thm_binary, scaled(lem_empirical_quantiles, 0.7)),
+        *((scaled(thm_binary, factor), lem_empirical_quantiles) for factor in (0.5, 0.93)),
+        *((thm_binary, scaled(lem_empirical_quantiles, factor)) for factor in (0.5, 0.72)),
     ],
 )
 def check_ties_many(subject: tuple[Bound, Bound] = (thm_binary, lem_empirical_quantiles)) -> str:
