@@ -8,11 +8,13 @@ import math
 import types
 from collections.abc import Callable, Iterator
 from fractions import Fraction
+from typing import Any
 
 import joint_oracles as oracles
 import numpy as np
 import pytest
 
+import pq
 from pq.core.priors import Laplace, Normal, PiecewiseConstant, Prior, Uniform
 from pq.core.scores import Target
 from pq.private.columns.cells import Points
@@ -316,6 +318,61 @@ def test_machine_code_keeps_draws_as_the_formulas_do(plan: JointPlan) -> None:
         ours = -plan.rate * (float(best_score(plan, counts)) + 0.5 * plan.total_unit) - log_score_sum(plan, counts)
         found = joint_machine._log_kept(known, plan.share_rests, np.cumsum(counts)[:-1], float(np.sum(counts)))
         assert found == pytest.approx(ours, abs=1e-7) and found <= 1e-9
+
+
+TINY_SHARES = (
+    [5e-324],
+    [1e-17, 0.5],
+    [1e-300, 0.5],
+    [Fraction(1, 10**400), 0.3],
+    [1e-9],
+    [0.2, 1 - 2.0**-53],
+    [2e-308],
+)
+
+
+@pytest.mark.parametrize("quantiles", TINY_SHARES, ids=lambda q: format(float(q[0]), "g"))
+def test_shares_below_every_step_of_a_float_have_their_sums(quantiles: list[Any]) -> None:
+    """A record below such a quantile puts a corner where totals have no digits left, or beyond the floats: by every
+    single total near the records', which are all that weigh anything."""
+    rng = np.random.default_rng(8)
+    plan = JointPlan.of(quantiles, epsilon=1, priors=UNIT, total="best")
+    settings = np.array([plan.rate, plan.total_unit, 0.0, 0.0, 0.0, 0.0, 0.0])
+    shares = [b - a for a, b in itertools.pairwise((Fraction(0), *plan.quantiles, Fraction(1)))]
+    for _ in range(25):
+        counts = [
+            int(c) for c in rng.integers(0, 1 + 20 * rng.integers(0, 2, len(shares)) + rng.integers(0, 3, len(shares)))
+        ]
+        unit, n = Fraction(plan.total_step), sum(counts)
+        totals = [unit * k for k in range(math.ceil((n + 60 / plan.rate) / unit))]
+        scores = [sum(abs(c - total * p) for c, p in zip(counts, shares, strict=True)) for total in totals]
+        wanted = math.log(math.fsum(math.exp(-plan.rate * float(score)) for score in scores))
+        corners = [c / p for c, p in zip(counts, shares, strict=True) if p]
+        least = min(sum(abs(c - at * p) for c, p in zip(counts, shares, strict=True)) for at in corners)
+        below, floats = np.cumsum(counts, dtype=np.float64)[:-1], np.array(counts, dtype=np.float64)
+        with np.errstate(over="raise", invalid="raise", divide="raise"):
+            found, best = log_score_sum(plan, floats), float(best_score(plan, floats))
+        assert found == pytest.approx(wanted, abs=1e-9) and best == pytest.approx(float(least), abs=1e-9)
+        known = plan.levels, plan.shares, plan.log_tilts, settings
+        kept = joint_machine._log_kept(known, plan.share_rests, below, float(n))
+        assert kept == pytest.approx(-plan.rate * (float(least) + 0.5 * plan.total_unit) - wanted, abs=1e-9)
+
+
+@pytest.mark.parametrize("mechanism", ["joint", "mixed"])
+def test_a_record_below_a_quantile_of_nearly_nothing_stops_no_release(mechanism: str) -> None:
+    """It once drew no value near the other records, or never ended; three times as often by one column as by its
+    neighbour has a probability below 1e-6 at epsilon 1/2."""
+    options: dict[str, Any] = {
+        "epsilon": 0.5,
+        "priors": pq.Uniform(0, 4),
+        "mechanism": mechanism,
+        "assume_smooth": True,
+    }
+    often = []
+    for x in ([1.0, 2.0, 3.0], [2.0, 3.0]):
+        drawn = np.array([pq.release(x, [1e-17, 0.5], rng=seed, **options).values[0] for seed in range(200)])
+        often.append(np.mean((drawn > 0.0) & (drawn <= 2.0)))
+    assert 1 / 3 < often[0] / often[1] < 3.0
 
 
 @pytest.mark.parametrize("plan", BEST_PLANS[:2], ids=lambda plan: str(plan.size))

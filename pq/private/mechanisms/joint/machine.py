@@ -77,26 +77,27 @@ def _log_kept(plan: Any, rests: Any, below: Any, n: float) -> float:
         count = (below[j] if j < k else n) - (below[j - 1] if j > 0 else 0.0)
         product = n * shares[j]
         off[j] = (count - product) - (_rest_of_product(n, shares[j], product) + n * rests[j])
-    firsts, used, best = np.full(k + 3, -nearest), 1, math.inf
+    starts, firsts, used, best = np.full(k + 1, math.inf), np.full(k + 3, -nearest), 1, math.inf
     for j in range(k + 1):
-        if shares[j] > 0.0:
-            best = min(best, _score(off, shares, off[j] / shares[j]))
-            firsts[used] = max(math.ceil((off[j] / shares[j] + excess) / unit), -nearest)
+        corner = off[j] / shares[j] if shares[j] > 0.0 else math.inf
+        if abs(corner) < math.inf:
+            best = min(best, _score(off, shares, corner))
+            starts[j] = max(math.ceil((corner + excess) / unit), -nearest)
+            firsts[used] = starts[j]
             used += 1
+        elif shares[j] > 0.0 and corner < 0.0:
+            starts[j] = -nearest
     firsts[:used].sort()
     whole = 0.0  # sum over the grid, in units of the best score
     for m in range(used):
         number = firsts[m + 1] - firsts[m] if m + 1 < used else math.inf
         if number == 0.0:
             continue
-        largest, inward = firsts[m], 1.0
-        most = _score(off, shares, largest * unit - excess) - best
-        if number < math.inf:
-            other = _score(off, shares, (firsts[m + 1] - 1.0) * unit - excess) - best
-            if other < most:
-                largest, inward, most = firsts[m + 1] - 1.0, -1.0, other
-        step = _score(off, shares, (largest + inward) * unit - excess) - best - most if number > 1.0 else 0.0
-        fall = rate * max(step, 0.0)
+        slope = 0.0
+        for j in range(k + 1):
+            slope += shares[j] if starts[j] <= firsts[m] else -shares[j]
+        largest = firsts[m] if slope >= 0.0 else firsts[m + 1] - 1.0
+        most, fall = _score(off, shares, largest * unit - excess) - best, rate * unit * abs(slope)
         if fall * min(number, 1e300) < 1e-13:
             whole += number * math.exp(-rate * most)
         else:

@@ -5,7 +5,8 @@ its minimum is at a corner, and sums of exp(-rate S) over a grid of totals are g
 
 Counts may be near 2^53, and records next to each other must still be told apart. So a total is counted from the number
 n of all records: with nu = n + mu and the deviations d_j = n_j - n p_j, S = sum_j |d_j - mu p_j|, in which all numbers
-are small where the score is. The deviations come from products in two parts, and have all their digits.
+are small where the score is. The deviations come from products in two parts, and have all their digits. A corner of a
+small share may be so far that a step there changes no float, or beyond the floats: slopes come from the shares.
 """
 
 from __future__ import annotations
@@ -46,8 +47,17 @@ def best_score(plan: JointPlan, counts: Array) -> Array:
     >>> float(best_score(plan, np.array([4.0, 6.0])))  # |4 - 10 / 4| / 0.75
     2.0
     """
-    some, deviation = np.flatnonzero(plan.shares > 0.0), deviations(plan, counts)
-    return np.min([score_beside(plan, deviation, deviation[..., j] / plan.shares[j]) for j in some], axis=0)
+    deviation = deviations(plan, counts)
+    corners = np.moveaxis(corners_of(plan, deviation), -1, 0)
+    return np.min([score_beside(plan, deviation, np.where(np.isinf(each), 0.0, each)) for each in corners], axis=0)
+
+
+def corners_of(plan: JointPlan, deviation: Array) -> Array:
+    """Where the score turns (..., s), counted from the number of records, for shares that are more than nothing;
+    infinite where a share is so small that the corner is beyond the floats."""
+    some = plan.shares > 0.0
+    with np.errstate(over="ignore"):
+        return np.asarray(deviation[..., some] / plan.shares[some])
 
 
 def log_score_sum(plan: JointPlan, counts: Array) -> float:
@@ -55,22 +65,16 @@ def log_score_sum(plan: JointPlan, counts: Array) -> float:
     unit, rate, n = plan.total_unit, plan.rate, float(np.sum(counts))
     nearest = np.rint(n / unit)  # totals are numbered from this one on
     off = (n - nearest * unit) - rest_of_product(nearest, unit, nearest * unit)
-    some, deviation = plan.shares > 0.0, deviations(plan, counts)
-    corners = np.unique(deviation[some] / plan.shares[some])
-    firsts = np.unique(np.concatenate([[0.0 - nearest], np.ceil((corners + off) / unit)]))  # of the pieces
-    firsts = firsts[firsts >= -nearest]
-
-    def at(number: float) -> float:
-        return float(score_beside(plan, deviation, number * unit - off))
+    deviation, shares = deviations(plan, counts), plan.shares[plan.shares > 0.0]
+    starts = np.maximum(np.ceil((corners_of(plan, deviation) + off) / unit), -nearest)  # first number past each corner
+    firsts = np.unique(np.append(starts[starts < math.inf], -nearest))  # of the pieces, on which the score is a line
 
     terms = []
     for first, following in zip(firsts, [*firsts[1:], math.inf], strict=True):
-        number = following - first
-        largest, inward = first, 1.0
-        if number < math.inf and at(following - 1.0) < at(first):
-            largest, inward = following - 1.0, -1.0
-        step = at(largest + inward) - at(largest) if number > 1.0 else 0.0
-        terms.append(log_series(-rate * at(largest), -rate * max(step, 0.0), number))
+        slope = unit * math.fsum(np.where(starts <= first, shares, -shares))  # not by differences: steps may be lost
+        largest = first if slope >= 0.0 else following - 1.0
+        score = float(score_beside(plan, deviation, largest * unit - off))
+        terms.append(log_series(-rate * score, -rate * abs(slope), following - first))
     return log_sum(np.array(terms))
 
 
