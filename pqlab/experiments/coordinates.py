@@ -3,18 +3,19 @@
 The learners of this project count from the guess: the prior of a quantile has the location `nu + sigma theta / phi`
 and the scale `sigma / phi`, from theta = 0 and phi = 1 on. In the paper these are `theta / phi` and `1 / phi` in the
 unit of the data, from `nu / sigma` and `1 / sigma` on, so that each step of phi moves the location too (Sections 5.2
-and 5.3).
+and 5.3). The sequential learners of the paper also share one loss, the log-sum-exp over the quantiles, where ours have
+one for each; the way `paper` differs from ours in both, `zero` in the first alone.
 
     python -m pqlab.experiments.coordinates --parts FOLDER
 
-makes `results/coordinates/sequential.csv`, of both ways, and `results/coordinates/public_private.csv`, of counting from
-zero, by the data, splits, noise and sizes of `results/sequential` and `results/public_private`, so that the two ways
-differ in their coordinates alone.
+makes `results/coordinates/sequential.csv`, of all ways, and `results/coordinates/public_private.csv`, of counting from
+zero, by the data, splits, noise and sizes of `results/sequential` and `results/public_private`, so that ways differ in
+nothing else.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, get_args
@@ -39,7 +40,7 @@ from pqlab.experiments.static import even_quantiles
 from pqlab.experiments.table import Row
 
 RESULTS = Path(__file__).resolve().parents[2] / "results" / "coordinates"
-WAYS = "guess", "zero"  # from where the learners count
+WAYS = "guess", "zero", "paper"  # from where the learners count; the last has the log-sum-exp, too
 TASK_NAMES = ("citibike", "flights_air_time", "flights_delay", "worldnews")  # guesses of 0 and 1 are no difference
 LEARNERS: dict[str, Any] = {"prox": PubProx, "open": NonPrivate}
 FITS = ("pubfit", "pubfit_robust")
@@ -63,16 +64,28 @@ def predictor_from_zero(
     return learner
 
 
+def papers_predictor(*arguments: Any) -> Predictor:
+    """`predictor_from_zero` with the log-sum-exp over the quantiles as its loss."""
+    learner: Any = predictor_from_zero(*arguments)
+    learner.joint = True
+    return learner
+
+
+MAKERS: dict[str, Callable[..., Predictor]] = dict(
+    zip(WAYS, (make_predictor, predictor_from_zero, papers_predictor), strict=True)
+)
+
+
 def gaps_from(
     cell: sequential.Cell, methods: Sequence[str], epsilons: Sequence[float], way: str
 ) -> dict[tuple[str, float], npt.NDArray[np.int32]]:
-    """`run_cells` of `pqlab.experiments.sequential` by learners that count from the guess, or from zero.
+    """`run_cells` of `pqlab.experiments.sequential` by the learners of a way.
 
     >>> cell = sequential.Cell("flights_delay", "prox", 1.0, days=3, trials=2)
     >>> gaps_from(cell, ["prox"], [1.0], "zero")["prox", 1.0].shape
     (3, 2)
     """
-    return sequential.run_cells(cell, methods, epsilons, make=make_predictor if way == "guess" else predictor_from_zero)
+    return sequential.run_cells(cell, methods, epsilons, make=MAKERS[way])
 
 
 @lru_cache(maxsize=1024)
@@ -161,44 +174,43 @@ def fit_units(trials: int = 40, experiments: Sequence[str] = EXPERIMENT_NAMES) -
     ]
 
 
-def what_zero_adds(rows: pl.DataFrame) -> pl.DataFrame:
-    """Means over trials of both ways, and of what counting from zero adds, trial by trial, with standard errors.
+def what_ways_add(rows: pl.DataFrame) -> pl.DataFrame:
+    """Means over trials of every way with standard errors, and what each has more than `guess`, trial by trial.
 
-    rows: `trial`, `guess` and `zero`, the largest gaps by both ways, and what else tells trials apart.
+    rows: `way`, `trial`, `max_gap`, and what else tells trials apart. `max_gap` becomes the mean.
     """
-    apart = [name for name in rows.columns if name not in ("trial", *WAYS)]
+    apart = [name for name in rows.columns if name not in ("way", "trial", "max_gap")]
+    ours = rows.filter(pl.col("way") == "guess").drop("way").rename({"max_gap": "guess"})
+    beside = rows.join(ours, on=[*apart, "trial"], how="left", maintain_order="left")
     return (
-        rows.with_columns((pl.col("zero") - pl.col("guess")).alias("more"))
-        .group_by(apart, maintain_order=True)
+        beside.with_columns((pl.col("max_gap") - pl.col("guess")).alias("more"))
+        .group_by([*apart, "way"], maintain_order=True)
         .agg(
             pl.len().alias("trials"),
-            *(pl.col(name).mean() for name in (*WAYS, "more")),
-            *((pl.col(name).std() / pl.len().sqrt()).alias(f"{name}_error") for name in ("zero", "more")),
+            *(pl.col(name).mean() for name in ("max_gap", "more")),
+            *((pl.col(name).std() / pl.len().sqrt()).alias(f"{name}_error") for name in ("max_gap", "more")),
         )
     )
 
 
-def both_ways(rows: pl.DataFrame) -> pl.DataFrame:
-    """Rows of `day_units` as `what_zero_adds` takes them."""
+def by_way(rows: pl.DataFrame) -> pl.DataFrame:
+    """Rows of `day_units` as `what_ways_add` takes them."""
     split = pl.col("method").str.split(" ")
     named = rows.with_columns(split.list.get(0).alias("method"), split.list.get(1).alias("way"))
-    apart = ["data", "variant", "method", "epsilon", "trial"]
-    return named.pivot("way", index=apart, values="max_gap", maintain_order=True)
+    return named.select("data", "variant", "method", "way", "epsilon", "trial", "max_gap")
 
 
 def stored_days() -> pl.DataFrame:
-    """The stored table: `guess` and `zero` are mean gaps, `more` is their difference, with standard errors."""
-    errors = {f"{name}_error": pl.Float64 for name in ("zero", "more")}
-    return pl.read_csv(RESULTS / "sequential.csv", schema_overrides=errors)
+    """The stored table of the sequential learners, as `what_ways_add` gives it."""
+    return pl.read_csv(RESULTS / "sequential.csv")
 
 
 def stored_fits() -> pl.DataFrame:
-    """Every stored trial of the fits by both ways: `guess` and `zero` beside what `public_private.read_table` names."""
-    keys = [*public_private.FIELDS, "trial"]
-    zero = pl.DataFrame(public_private.read_table(RESULTS / "public_private.csv")).rename({"max_gap": "zero"})
+    """Every stored trial of the fits by both ways, as `what_ways_add` takes them."""
+    zero = pl.DataFrame(public_private.read_table(RESULTS / "public_private.csv"))
     files = [public_private.RESULTS / f"{experiment}.csv" for experiment in EXPERIMENT_NAMES]
-    ours = pl.DataFrame([row for file in files for row in public_private.read_table(file)])
-    return zero.join(ours.rename({"max_gap": "guess"}), on=keys, how="left", maintain_order="left")
+    ours = pl.DataFrame([row for file in files for row in public_private.read_table(file) if row["method"] in FITS])
+    return pl.concat(rows.with_columns(pl.lit(way).alias("way")) for way, rows in (("guess", ours), ("zero", zero)))
 
 
 @click.command()
@@ -207,7 +219,7 @@ def stored_fits() -> pl.DataFrame:
 def main(parts: Path, workers: int) -> None:
     """Run what is missing and write the tables."""
     RESULTS.mkdir(parents=True, exist_ok=True)
-    means = what_zero_adds(both_ways(run(day_units(), parts, workers=workers, progress=True)))
+    means = what_ways_add(by_way(run(day_units(), parts, workers=workers, progress=True)))
     means.with_columns(selectors.float().round_sig_figs(6)).write_csv(RESULTS / "sequential.csv")
     fits = run(fit_units(), parts, workers=workers, progress=True).rename({"data": "source"})
     rows = [

@@ -203,21 +203,23 @@ def learned_sentences() -> Iterator[str]:
 
 
 def coordinate_sentences() -> Iterator[str]:
-    """What the tables of learners that count from zero say: beside those that count from the guess, and the others."""
+    """What the tables of learners in the paper's coordinates say: beside ours, and beside the other methods."""
     yield "\n## Learners that count from zero in the data's unit, as in the paper, not from the guess: `coordinates`"
-    fits = coordinates.what_zero_adds(coordinates.stored_fits()).rename({"source": "data"})
+    fits = coordinates.what_ways_add(coordinates.stored_fits()).rename({"source": "data"})
     for means, others_of in ((coordinates.stored_days(), _sequential_others), (fits, _public_others)):
         for key, part in means.partition_by(["data", "variant"], as_dict=True, maintain_order=True).items():
             others, along, label = others_of(*map(str, key))
             yield f"\n### {label}: variant {key[1]}\n"
-            for (method,), rows in part.partition_by("method", as_dict=True, maintain_order=True).items():
-                mine = f"{LABELS[str(method)]} from zero"
+            for (method, way), rows in part.partition_by(["method", "way"], as_dict=True, maintain_order=True).items():
+                if way == "guess":
+                    continue
+                mine = f"{LABELS[str(method)]} from zero" + (", log-sum-exp" if way == "paper" else "")
                 own, more = (
                     dict(rows.select(along, name, f"{name}_error").rows_by_key(along, unique=True))
-                    for name in ("zero", "more")
+                    for name in ("max_gap", "more")
                 )
                 least, most = (round(end(more.values())[0], 1) + 0.0 for end in (min, max))
-                compared = sentence(mine, "from the guess", more, dict.fromkeys(more, (0.0, 0.0)))
+                compared = sentence(mine, "ours from the guess", more, dict.fromkeys(more, (0.0, 0.0)))
                 yield f"- {compared}; {least:+.1f} to {most:+.1f} records"
                 for other in set_beside(str(method)):
                     if other in others:

@@ -155,10 +155,11 @@ def check_shift(subject: str = "pubfit_robust") -> str:
 @check("fig:mixplots", rejects=["guess"])
 def check_shift_from_zero(subject: str = "zero") -> str:
     """'PubFit (robust) deteriorates least': of four methods it does on pages, by a fit that counts from zero."""
-    table = coordinates.stored_fits().filter(source="goodreads11k_pages", variant="paper", epsilon=1.0).sort("trial")
+    pages = {"source": "goodreads11k_pages", "variant": "paper", "epsilon": 1.0, "way": subject}
+    table = coordinates.stored_fits().filter(**pages).sort("trial")
 
     def by_fit(method: str) -> np.ndarray:
-        none, full = (table.filter(method=method, mixture=mixture)[subject].to_numpy() for mixture in (0.0, 1.0))
+        none, full = (table.filter(method=method, mixture=part)["max_gap"].to_numpy() for part in (0.0, 1.0))
         return np.asarray(full - none)
 
     robust, plain = by_fit("pubfit_robust"), by_fit("pubfit")

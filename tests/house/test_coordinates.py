@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 from typing import Any
 
@@ -69,19 +70,29 @@ def test_a_fit_from_zero_is_another_one_where_the_guess_is_not_zero() -> None:
         assert all(alike) is not from_zero
 
 
-def test_differences_are_those_of_trials(tmp_path: Path) -> None:
+def test_means_are_those_of_trials(tmp_path: Path) -> None:
     rows = run(coordinates.day_units("tiny", ["flights_air_time"]), tmp_path)
-    means = coordinates.what_zero_adds(coordinates.both_ways(rows))
-    assert means.height == 2 * 2 * 2  # calibrations, learners, budgets
+    means = coordinates.what_ways_add(coordinates.by_way(rows))
+    assert means.height == 2 * 2 * 2 * 3  # calibrations, learners, budgets, ways
     cell = sequential.Cell("flights_air_time", "prox", 1.0, days=12, trials=2, calibration="paper")
-    ours, its = (
+    ours, zero, papers = (
         coordinates.gaps_from(cell, ["prox", "open"], [0.1, 1.0], way)["open", 1.0].mean(axis=0)
         for way in coordinates.WAYS
     )
-    one = means.filter(variant="paper", method="open", epsilon=1.0).row(0, named=True)
-    assert (one["more"], one["more_error"]) == pytest.approx(mean_and_error(its - ours))
-    assert (one["zero"], one["zero_error"]) == pytest.approx(mean_and_error(its))
-    assert (one["guess"], one["trials"]) == (pytest.approx(ours.mean()), 2)
+    for way, gaps in (("zero", zero), ("paper", papers)):
+        one = means.filter(variant="paper", method="open", epsilon=1.0, way=way).row(0, named=True)
+        assert (one["more"], one["more_error"]) == pytest.approx(mean_and_error(gaps - ours))
+        assert (one["max_gap"], one["max_gap_error"], one["trials"]) == pytest.approx((*mean_and_error(gaps), 2))
+    assert not np.array_equal(zero, papers)
+
+
+def test_the_papers_learner_has_one_loss_for_all_quantiles() -> None:
+    """Gradients are those of single losses times shares that add up to one, most for the quantile that lies worst."""
+    alone, joint = (made(make) for make in (coordinates.predictor_from_zero, coordinates.papers_predictor))
+    low = AIR.loc + AIR.scale * np.array([[-9.0, -1.0, -0.5, 0.3, 0.4, 0.6, 1.0, 2.0, 3.0]])
+    (_, one), (_, other) = (learner.gradients(np.zeros((1, 2)), low, low + 1.0) for learner in (joint, alone))
+    shares = (one / other)[0]
+    assert np.sum(shares) == pytest.approx(1.0) and np.argmax(shares) == 0 and np.ptp(shares) > 0.5
 
 
 def test_fits_are_released_as_in_the_experiment_with_public_data() -> None:
@@ -108,24 +119,25 @@ def test_fits_are_released_as_in_the_experiment_with_public_data() -> None:
 
 def test_the_stored_tables_have_every_cell_and_our_way_is_that_of_the_other_tables() -> None:
     table = coordinates.stored_days()
-    cells = set(zip(*(table[name] for name in ("data", "variant", "method")), strict=True))
-    assert cells == {
-        (t, c, m) for t in coordinates.TASK_NAMES for c in ("paper", "sharp") for m in coordinates.LEARNERS
-    }
+    cells = set(zip(*(table[name] for name in ("data", "variant", "method", "way")), strict=True))
+    every = itertools.product(coordinates.TASK_NAMES, ("paper", "sharp"), coordinates.LEARNERS, coordinates.WAYS)
+    assert cells == set(every)
     assert table.height == 15 * len(cells) and set(table["trials"]) == {40}
     names = ["data", "variant", "method", "epsilon"]
     others = pl.concat(
         pl.read_csv(sequential.RESULTS / f"{label}-logepsplots.csv", schema_overrides={"max_gap_error": pl.Float64})
         .filter(day_block=-1, m=9)
-        .select(*names, "max_gap")
+        .select(*names, pl.col("max_gap").alias("stored"))
         for label in ("online", "worldnews")
     )
-    same = table.join(others, on=names)
-    assert same.height == table.height and np.allclose(same["guess"], same["max_gap"], rtol=1e-5)
+    ours = table.filter(way="guess")
+    same = ours.join(others, on=names)
+    assert same.height == ours.height and np.allclose(same["max_gap"], same["stored"], rtol=1e-5)
 
     trials = coordinates.stored_fits()
-    cells = set(zip(*(trials[name] for name in ("source", "variant", "method")), strict=True))
+    cells = set(zip(*(trials[name] for name in ("source", "variant", "method", "way")), strict=True))
     sources = [source for name in coordinates.EXPERIMENT_NAMES for source in public_private.EXPERIMENTS[name][0]]
-    assert cells == {(s, v, m) for s in sources for v in public_private.VARIANTS for m in coordinates.FITS}
+    assert cells == set(itertools.product(sources, public_private.VARIANTS, coordinates.FITS, ("guess", "zero")))
     points = 40 * len(public_private.VARIANTS) * len(coordinates.FITS)
-    assert trials.height == points * (2 * 9 + 2 * 11 + 2 * 11) and trials["guess"].null_count() == 0
+    assert trials.height == 2 * points * (2 * 9 + 2 * 11 + 2 * 11)
+    assert trials.select("source", "variant", "method", "way", "epsilon", "mixture", "trial").is_duplicated().sum() == 0
