@@ -22,6 +22,7 @@ from pq.core.exact import (
     quantile_fractions,
     whole_number,
 )
+from pq.core.facts import Facts
 from pq.core.sensitivity import rate, sensitivity
 from pq.core.tree import Node, build_tree
 
@@ -45,7 +46,7 @@ class PlanArrays(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Plan:
+class Plan(Facts):
     """The public part of a release: a tree over the quantiles, with exact budgets. Made by `pq.plan`; see there.
 
     Arrays of length m follow the caller's order, repeats included; `lower` and `upper` index into that order (-1: no
@@ -114,10 +115,6 @@ class Plan:
     def quantile_values(self) -> npt.NDArray[np.float64]:
         """(m,) the quantiles as floats in the caller's order, read-only."""
         return _frozen(np.array([float(q) for q in self.quantiles]))
-
-    def __getstate__(self) -> dict[str, Any]:
-        """The fields alone: what has been derived from them so far is nobody's business."""
-        return {name: vars(self)[name] for name in self.__dataclass_fields__}
 
     @property
     def depth(self) -> int:

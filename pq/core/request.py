@@ -14,6 +14,7 @@ import numpy as np
 
 from pq.core.choices import Adaptation, Adjacency, Calibration, OnNan, check_choice
 from pq.core.exact import NO_NUMBERS, budget_fraction, distinct_fractions, quantile_fractions, whole_number
+from pq.core.facts import Facts
 from pq.core.grid import check_on_grid, grid_step
 from pq.core.plan import power_fraction
 from pq.core.priors import JointPrior, Prior
@@ -34,7 +35,7 @@ class TreeOptions:
 
 
 @dataclass(frozen=True)
-class Request:
+class Request(Facts):
     """The public arguments of a release, checked.
 
     quantiles: (m,) exact, in the caller's order; `distinct` are they in increasing order, without repeats, and
@@ -119,10 +120,6 @@ class Request:
         levels = np.array([float(q) for q in self.distinct])
         levels.flags.writeable = False
         return levels
-
-    def __getstate__(self) -> dict[str, Any]:
-        """The fields alone: what has been derived from them so far is nobody's business."""
-        return {name: vars(self)[name] for name in self.__dataclass_fields__}
 
     @property
     def members(self) -> tuple[tuple[Prior, ...], ...]:

@@ -191,7 +191,32 @@ AT_THE_END = [
     (scipy.stats.logistic,),
     (scipy.stats.gumbel_r,),
 ]  # linear logs of densities that no float holds
+
+
+class Scribbles(scipy.stats.rv_continuous):
+    """Laplace's law, by public methods that write into what they are handed, and into what they answered before."""
+
+    def _logpdf(self, x: Any) -> Any:
+        return scipy.stats.laplace.logpdf(x)
+
+    def ppf(self, q: Any, *args: Any, **kwds: Any) -> Any:
+        return scipy.stats.laplace.ppf(q)
+
+    def logsf(self, x: Any, *args: Any, **kwds: Any) -> Any:
+        return scipy.stats.laplace.logsf(x)
+
+    def logcdf(self, x: Any, *args: Any, **kwds: Any) -> Any:
+        out = scipy.stats.laplace.logcdf(np.array(x))
+        vars(self).setdefault("told", []).append(out)
+        for answer in self.told[:-1]:
+            np.multiply(answer, 3.0, out=answer)
+        if isinstance(x, np.ndarray):
+            np.multiply(x, 2.0, out=x)
+        return out
+
+
 LIARS: dict[str, Callable[[], Any]] = {
+    "scribbles": lambda: Scribbles(name="scribbles")(),
     "only density": lambda: OnlyDensity(a=0.0, b=1.0, name="double")(),
     "wrong cdf": lambda: WrongCdf(name="wrong")(),
     "wavy": lambda: Wavy(a=-5.0, b=5.0, name="wavy")(),
@@ -313,6 +338,10 @@ def test_masses_of_order_statistics_add_up_to_the_most_draws(base: Prior) -> Non
             check_cuts(pq.OrderStatistic(base, n, k).log_mass, np.unique([*edges, -INF, INF]), rng, 4.0 * ADDITIVE)
     with pytest.raises(ValueError, match="n must be at most 100,000"):
         pq.OrderStatistic(base, MOST_DRAWS + 1, 1)
+    inner = pq.OrderStatistic(base, 1000, 500).mix(base, 0.5)
+    with pytest.raises(ValueError, match="n must be at most 100 of draws that are 1,000 each"):
+        pq.OrderStatistic(inner, 101, 50)
+    assert pq.OrderStatistic(inner, 100, 50).n == 100
 
 
 def test_masses_next_to_the_largest_float() -> None:

@@ -180,6 +180,18 @@ def test_a_part_of_an_interval_weighs_at_most_the_ratio_of_widths_more() -> None
     assert parts == 6 * 9 and close >= 2 * 9
 
 
+def test_the_ratio_of_widths_is_known_where_a_width_is_beyond_the_floats() -> None:
+    """It once counted as minus infinity, and members inside had no weight from the sixteenth look on."""
+    ends = [(-1.7e308, 1.7e308), (-1e308, 1e308), (-1.0, 1.0), (0.0, 5e-324)]
+    plans = [JointPlan.of(LEVELS[1], epsilon=2, priors=Uniform(*end)) for end in ends]
+    mixture = JointMixture(tuple(plans), (1.0,) * 4)
+    for i, j in itertools.combinations(range(4), 2):
+        one, other = (Fraction(high) - Fraction(low) for low, high in (ends[i], ends[j]))
+        ratio = math.log(one.numerator * other.denominator) - math.log(one.denominator * other.numerator)
+        more = float(mixture.log_more(i, np.array([j]))[0])
+        assert more == pytest.approx(plans[0].size * ratio, rel=1e-12)
+
+
 def test_few_members_are_looked_at_where_records_are_equal(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of 678, most of which bounds that know nothing of equal records take for likely ones."""
     tenths = [Fraction(i, 10) for i in range(1, 10)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import itertools
+import pickle
 import subprocess
 import sys
 from typing import Any
@@ -108,6 +109,27 @@ def test_columns_leave_no_trace_in_what_is_shared() -> None:
     for x in ([np.inf, 1.0], [], [np.nan], [1e308] * 3, list(range(1000))):
         pq.release(x, [0.5], priors=pq.Cauchy(0, 1), **options)
         assert state_of(maker) == before
+
+
+@pytest.mark.parametrize("prior", ["members", "scales", "numbers"])
+def test_what_is_kept_of_a_mixture_has_the_same_bytes_after_every_column(prior: str) -> None:
+    """Members that a release has looked at know more of themselves than others; their pickles do not."""
+    priors, mechanism = {
+        "members": (
+            pq.JointPrior.location_scale([pq.Laplace(i, 0.2) for i in (-1, 0, 1)], range(-3, 4), [0.5, 5]),
+            "auto",
+        ),
+        "scales": (pq.Uniform(-3, 3), "joint"),
+        "numbers": (pq.LogUniform(), "mixed"),
+    }[prior]
+    options: dict[str, Any] = {"epsilon": 0.5, "priors": priors, "mechanism": mechanism}
+    pq.release([], [0.25, 0.5, 0.75], **options)
+    maker, seen = prepared.prepare([0.25, 0.5, 0.75], **options), set()
+    for x in ([], [np.inf] * 5, np.random.default_rng(0).normal(2.0, 0.1, 300), [0.25] * 300):
+        pq.release(x, [0.25, 0.5, 0.75], **options)
+        assert prepared.prepare([0.25, 0.5, 0.75], **options) is maker
+        seen.add(pickle.dumps(maker))
+    assert len(seen) == 1
 
 
 def test_arrays_of_shared_plans_cannot_be_written_to() -> None:

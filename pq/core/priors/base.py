@@ -65,10 +65,10 @@ class Prior(ABC):
     `from_scipy` needs none, for it asks a distribution at public points only.
 
     Guarantees: `_log_mass` of a family here has the additivity of a measure: an interval that is cut has the mass of
-    its pieces, up to a relative error of 1e-12 in the logarithms. A drawn float stands for all numbers from the float
-    before it up to itself, wherever these have more than 2^-20 of the interval's mass, which is above e^-2^30: so no
-    end of an interval that is a float moves mass from one float to another, however narrow the prior is beside the
-    distance of floats.
+    its pieces, up to a relative error of 1e-12 in the logarithms (1e-11 of `OrderStatistic`). A drawn float stands for
+    all numbers from the float before it up to itself, wherever these have more than 2^-20 of the interval's mass, which
+    is above e^-2^30: so no end of an interval that is a float moves mass from one float to another, however narrow the
+    prior is.
     """
 
     family: ClassVar[str]

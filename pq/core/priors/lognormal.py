@@ -11,8 +11,8 @@ import numpy as np
 from pq.core.priors.arguments import positive, real
 from pq.core.priors.base import Prior, set_parameters
 from pq.core.priors.kernel import Kernel, Row, inside
-from pq.core.priors.normal import END, far_log_mass, normal_inverse, standard_log_mass, standard_mass
-from pq.core.priors.numerics import LARGEST, LOG_SQRT_2_PI, Array, special
+from pq.core.priors.normal import END, far_log_mass, load_normal, normal_inverse, standard_log_mass, standard_mass
+from pq.core.priors.numerics import LARGEST, LOG_SQRT_2_PI, Array
 
 LOG_2_HIGH = float.fromhex("0x1.62e42fefa38p-1")  # log 2 in two parts: products of the first with an exponent are exact
 LOG_2_LOW = float.fromhex("0x1.ef35793c7673p-45")
@@ -108,7 +108,7 @@ class LogNormal(Prior, twin="lognorm", kernel=Kernel(_mass, _machine_log_mass, _
         set_parameters(self, log_loc=real(self.log_loc, "log_loc"), log_scale=positive(self.log_scale, "log_scale"))
         if self.log_scale < LEAST_LOG_SCALE:
             raise ValueError(f"log_scale must be at least {LEAST_LOG_SCALE:g}, got {self.log_scale}")
-        special()
+        load_normal()
 
     @classmethod
     def around(cls, median: Any, factor: Any) -> LogNormal:

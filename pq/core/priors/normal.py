@@ -30,6 +30,12 @@ SQRT_2_OVER_PI = math.sqrt(2.0 / math.pi)
 NODES = 14
 
 
+def load_normal() -> None:
+    """Whatever masses under the normal law may need, loaded at once: later would be at some records, not at others."""
+    special()
+    unit_rule(NODES)
+
+
 def _log_mass(lower: Array, upper: Array, loc: float, scale: float) -> Array:
     """Log mass under the normal law: a Hermite series about the middle of a narrow interval, else `_redo`."""
     half = (upper - lower) / scale
@@ -256,7 +262,7 @@ class Normal(LocationScale, Prior, twin="norm", kernel=Kernel(_mass, _machine_lo
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        special()
+        load_normal()
 
     def _row(self) -> Row | None:
         return moderate(self.loc, self.scale)

@@ -32,7 +32,7 @@ SQRT_HALF = float(np.sqrt(0.5))
 
 @cache
 def unit_rule(order: int) -> tuple[Array, Array]:
-    """Gauss-Legendre nodes and weights on [0, 1], made when they are first needed."""
+    """Gauss-Legendre nodes and weights on [0, 1], made when a law that may need them is."""
     nodes, weights = np.polynomial.legendre.leggauss(order)
     return 0.5 * (nodes + 1.0), 0.5 * weights
 

@@ -84,7 +84,7 @@ def _centre(law: Any, low: float, high: float) -> tuple[float, float]:
 def _answers(function: Callable[[Array], Any], points: Array) -> Array:
     """What a distribution's function answers; not-a-number where it raises or answers something else."""
     try:
-        values = np.asarray(function(points), dtype=np.float64)
+        values = np.array(function(points.copy()), dtype=np.float64)  # a stranger keeps neither places nor answers
     except Exception:  # of a stranger's code, about public points
         values = np.array(np.nan)
     if values.shape == points.shape:

@@ -38,8 +38,10 @@ from functools import cached_property
 import numpy as np
 
 from pq.core.curves import joint_support
+from pq.core.facts import Facts
 from pq.core.priors import Uniform
 from pq.core.priors.differing import differing
+from pq.core.priors.numerics import log_ratio
 from pq.core.scores import log_sum
 from pq.private.columns.door import Array
 from pq.private.mechanisms.joint import density
@@ -56,7 +58,7 @@ BOUND_SLACK = 3.0 * math.exp(-joint.MARGIN)  # of what a sampler weighs, and its
 
 
 @dataclass(frozen=True)
-class JointMixture:
+class JointMixture(Facts):
     """What is known of a joint release under a mixture before any data are touched.
 
     plans: (l,) of the members, which differ in priors, and in quantiles if they differ in their number. weights: (l,)
@@ -93,8 +95,8 @@ class JointMixture:
     @cached_property
     def log_widths(self) -> Array:
         """(l,) of these; -inf for other members."""
-        with np.errstate(all="ignore"):
-            return np.nan_to_num(np.log(np.diff(self._intervals)[:, 0]), nan=-math.inf, posinf=-math.inf)
+        low, high = self._intervals.T
+        return np.fmax(log_ratio(high, low, 1.0), -math.inf)  # finite where the width itself is beyond the floats
 
     def log_more(self, member: int, others: Ints) -> Array:
         """Nats (o,) by which others may weigh more than a member at most. Where the others' outputs are uniform on a

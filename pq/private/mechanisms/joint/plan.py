@@ -28,6 +28,7 @@ import numpy as np
 from pq.core.choices import Adjacency, check_choice
 from pq.core.exact import NO_NUMBERS, budget_fraction, float_below, quantile_fractions
 from pq.core.expected import USUAL_SIZE
+from pq.core.facts import Facts
 from pq.core.grid import grid_step
 from pq.core.priors import Mixture, Prior
 from pq.core.priors.differing import differing
@@ -48,7 +49,7 @@ FEWEST_TOTAL = {True: 4, False: 3}  # from so many outputs on, of a smooth colum
 
 
 @dataclass(frozen=True)
-class JointPlan:
+class JointPlan(Facts):
     """What is known of a joint release before any data are touched; make it by `JointPlan.of`.
 
     quantiles: (k,) exact, strictly increasing. epsilon: exact. adjacency: "add-remove" or "replace". total: how the
