@@ -4,7 +4,7 @@ The learners of this project count from the guess: the prior of a quantile has t
 and the scale `sigma / phi`, from theta = 0 and phi = 1 on. In the paper these are `theta / phi` and `1 / phi` in the
 unit of the data, from `nu / sigma` and `1 / sigma` on, so that each step of phi moves the location too (Sections 5.2
 and 5.3). The sequential learners of the paper also share one loss, the log-sum-exp over the quantiles, where ours have
-one for each; the way `paper` differs from ours in both, `zero` in the first alone.
+one for each; the way `paper` differs from ours in both, `zero` in the first alone, `joint` in the second.
 
     python -m pqlab.experiments.coordinates --parts FOLDER
 
@@ -40,8 +40,10 @@ from pqlab.experiments.static import even_quantiles
 from pqlab.experiments.table import Row
 
 RESULTS = Path(__file__).resolve().parents[2] / "results" / "coordinates"
-WAYS = "guess", "zero", "paper"  # from where the learners count; the last has the log-sum-exp, too
-TASK_NAMES = ("citibike", "flights_air_time", "flights_delay", "worldnews")  # guesses of 0 and 1 are no difference
+WAYS = "guess", "zero", "joint", "paper"  # from where the learners count, and the loss; see above
+TASK_WAYS = dict.fromkeys(("citibike", "flights_air_time", "flights_delay", "worldnews"), WAYS) | {
+    "synthetic_noisy": ("guess", "joint")  # guesses of 0 and 1: from zero is from the guess
+}
 LEARNERS: dict[str, Any] = {"prox": PubProx, "open": NonPrivate}
 FITS = ("pubfit", "pubfit_robust")
 EXPERIMENT_NAMES = ("adult", "movies", "goodreads11k")
@@ -64,16 +66,23 @@ def predictor_from_zero(
     return learner
 
 
-def papers_predictor(*arguments: Any) -> Predictor:
-    """`predictor_from_zero` with the log-sum-exp over the quantiles as its loss."""
-    learner: Any = predictor_from_zero(*arguments)
-    learner.joint = True
-    return learner
+def with_joint_loss(make: Callable[..., Predictor]) -> Callable[..., Predictor]:
+    """A maker of predictors whose loss is the log-sum-exp over the quantiles."""
+
+    def made(*arguments: Any) -> Predictor:
+        learner: Any = make(*arguments)
+        learner.joint = True
+        return learner
+
+    return made
 
 
-MAKERS: dict[str, Callable[..., Predictor]] = dict(
-    zip(WAYS, (make_predictor, predictor_from_zero, papers_predictor), strict=True)
-)
+MAKERS: dict[str, Callable[..., Predictor]] = {
+    "guess": make_predictor,
+    "zero": predictor_from_zero,
+    "joint": with_joint_loss(make_predictor),
+    "paper": with_joint_loss(predictor_from_zero),
+}
 
 
 def gaps_from(
@@ -139,7 +148,7 @@ def fits_from_zero(
     return [{"m": 9} | {name: row[name] for name in row if name != "source"} for row in rows]
 
 
-def day_units(profile: str = "paper", tasks: Sequence[str] = TASK_NAMES) -> list[Unit]:
+def day_units(profile: str = "paper", tasks: Sequence[str] = tuple(TASK_WAYS)) -> list[Unit]:
     """The grid of the sequential learners, at a profile of `pq reproduce`."""
     sizes = PROFILES[profile]
     epsilons = [epsilon_of(value) for value in sizes.log_epsilons]
@@ -154,7 +163,7 @@ def day_units(profile: str = "paper", tasks: Sequence[str] = TASK_NAMES) -> list
         for task in tasks
         for calibration in get_args(Calibration)
         for first in range(0, sizes.trials, sequential.BLOCK)
-        for way in WAYS
+        for way in TASK_WAYS[task]
     ]
 
 

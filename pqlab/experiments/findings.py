@@ -45,6 +45,7 @@ FOLDERS = {  # of the tables of each figure
     **dict.fromkeys(("pubpri-logepsplots", "mixplots"), ("public_private",)),
     **dict.fromkeys(("timeplots", "online-logepsplots", "worldnews-logepsplots"), PAPER_AND_QUICK),
 }
+WAY_LABELS = {"zero": "from zero", "joint": "with log-sum-exp", "paper": "from zero, with log-sum-exp"}
 PLACES = {"m": "by number of quantiles", "epsilon": "by budget", "mixture": "by mixture", "day_block": "by first day"}
 
 
@@ -154,8 +155,9 @@ def findings_text() -> str:
     head = (
         "# What the stored tables say\n\n"
         "Computed by `python -m pqlab.experiments.findings` from all rows of the tables; not edited by hand, and\n"
-        f"compared by a test. *Ahead* and *behind* mean a difference of means of more than {SURE:g} of its standard\n"
-        "errors, *level* less."
+        f"compared by a test. *Ahead* and *behind* mean a difference of means of more than {SURE:g} standard errors of\n"
+        "means that are independent, *level* less. Trials share their data, so that some that are level differ for sure\n"
+        "if they are compared trial by trial. The pairs are those that the pages and the rows speak of."
     )
     lines, seen = [head], ""
     for figure, job, path, means in stored_tables():
@@ -204,7 +206,7 @@ def learned_sentences() -> Iterator[str]:
 
 def coordinate_sentences() -> Iterator[str]:
     """What the tables of learners in the paper's coordinates say: beside ours, and beside the other methods."""
-    yield "\n## Learners that count from zero in the data's unit, as in the paper, not from the guess: `coordinates`"
+    yield "\n## Learners that count from zero, or share the log-sum-exp, as in the paper, beside ours: `coordinates`"
     fits = coordinates.what_ways_add(coordinates.stored_fits()).rename({"source": "data"})
     for means, others_of in ((coordinates.stored_days(), _sequential_others), (fits, _public_others)):
         for key, part in means.partition_by(["data", "variant"], as_dict=True, maintain_order=True).items():
@@ -213,13 +215,13 @@ def coordinate_sentences() -> Iterator[str]:
             for (method, way), rows in part.partition_by(["method", "way"], as_dict=True, maintain_order=True).items():
                 if way == "guess":
                     continue
-                mine = f"{LABELS[str(method)]} from zero" + (", log-sum-exp" if way == "paper" else "")
+                mine = f"{LABELS[str(method)]} {WAY_LABELS[str(way)]}"
                 own, more = (
                     dict(rows.select(along, name, f"{name}_error").rows_by_key(along, unique=True))
                     for name in ("max_gap", "more")
                 )
                 least, most = (round(end(more.values())[0], 1) + 0.0 for end in (min, max))
-                compared = sentence(mine, "ours from the guess", more, dict.fromkeys(more, (0.0, 0.0)))
+                compared = sentence(mine, "ours", more, dict.fromkeys(more, (0.0, 0.0)))
                 yield f"- {compared}; {least:+.1f} to {most:+.1f} records"
                 for other in set_beside(str(method)):
                     if other in others:
