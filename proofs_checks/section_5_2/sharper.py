@@ -38,8 +38,8 @@ def coins_tail(steps: int, least: float) -> Any:
     rejects=[*(scaled(bounds.o2b_one_step, by) for by in (0.5, 0.99, 1.01)), bounds.thm_o2b],
 )
 def check_one_martingale(subject: Callable[..., float] = bounds.o2b_one_step) -> str:
-    """Losses less those of the best point are steps in [-B, B]: exact tails of fair coins, and for ten million of
-    them a failure probability above beta if the deviation is 1% smaller (so that the constant is the best)."""
+    """The martingale alone, with steps in [-B, B]: exact tails of fair coins, and for ten million of them a failure
+    probability above beta if the deviation is 1% smaller; the bound itself in `one_martingale`."""
     worst = 0.0
     with mpmath.workdps(60):
         for steps in (1, 7, 100, 400):
