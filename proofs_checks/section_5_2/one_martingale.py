@@ -132,7 +132,9 @@ def check_constant_is_best(subject: Limit = bounds.o2b_one_step) -> str:
 
 @check(
     "ours:o2b-one-step",
-    code=bounds.o2b_one_step,
+    "thm:o2b",
+    "thm:o2b/constant",
+    code=(bounds.o2b_one_step, bounds.thm_o2b),
     rejects=[
         (1, bounds.o2b_one_step),
         (3, bounds.o2b_one_step),
@@ -179,5 +181,7 @@ def check_martingale_proof(subject: tuple[int, Limit] = (2, bounds.o2b_one_step)
     deviation = sympy.solve(sympy.Eq(at_best, -logs), above)[0].subs(span, length * size) / steps
     for n, width, beta, pay in itertools.product((1, 30, 10**6), (0.1, 1.0, 7.0), (0.999, 0.5, 1e-12), (0.0, 3.0)):
         found = float(deviation.subs({steps: n, size: width, logs: -math.log(beta)}))
-        assert math.isclose(limit(n, regret=pay, loss_range=width, beta=beta), pay / n + found), (n, width, beta)
+        known = {"regret": pay, "loss_range": width, "beta": beta}
+        assert math.isclose(limit(n, **known), pay / n + found), (n, width, beta)
+        assert limit(n, **known) < bounds.thm_o2b(n, **known) < bounds.thm_o2b(n, **known, version="paper")
     return "one martingale: Jensen, hindsight, Hoeffding's lemma for a range of 2 B, the past and Chernoff, for every T"
