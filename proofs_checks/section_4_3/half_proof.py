@@ -36,7 +36,8 @@ BROKEN: list[Terms] = [
 
 @check(
     "ours:half-of-lipschitz",
-    code=bounds.dpftrl_half,
+    "thm:dpftrl/regret",
+    code=(bounds.dpftrl_half, bounds.thm_dpftrl),
     rejects=[
         *((s, bounds.dpftrl_half) for s in BROKEN),
         *((per_step, scaled(bounds.dpftrl_half, s)) for s in (0.99, 1.01)),
@@ -70,19 +71,20 @@ def check_half_proof(subject: tuple[Terms, Callable[..., float]] = (per_step, bo
         *convex,
         goal=gained <= plain + eta * (cost(slope, noise) - cost(slope, z3.RealVal(0))),
     )
-    limit = z3.Real("limit")
+    limit = z3.Real("limit")  # the Lipschitz constant
     follows(slope >= 0, slope <= limit, noise >= 0, goal=cost(slope, noise) <= limit * (limit / 2 + noise))
-    spread, steps, each, step = sympy.symbols("spread steps each step", positive=True)
+    spread, steps, each, step, modulus = sympy.symbols("spread steps each step modulus", positive=True)
     whole = spread / step + step * steps * each
-    assert (
-        sympy.simplify(whole.subs(step, sympy.sqrt(spread / (steps * each))) - 2 * sympy.sqrt(spread * steps * each))
-        == 0
-    )
+    at = whole.subs(step, sympy.sqrt(spread / (steps * each)))
+    assert sympy.simplify(at - 2 * sympy.sqrt(spread * steps * each)) == 0
+    scaled_by = whole.subs({spread: spread / modulus, step: step / modulus}, simultaneous=True)  # phi, eta over modulus
+    assert sympy.simplify(scaled_by - spread / step - step * steps * each / modulus) == 0
     for t, r, size, sigma in itertools.product((1, 2, 100, 10**6), (0.5, 3.0), (0.2, 4.0), (0.0, 0.7)):
         named: dict[str, Any] = {"regularizer_range": r, "lipschitz": size, "sensitivity": 1.5, "gaussian_width": 0.8}
         norm = (0.8 + math.sqrt(2 * math.log(t / 0.1))) * sigma * 1.5 * math.sqrt(math.floor(math.log2(t)))
         wanted = 2 * math.sqrt(r * t * float(cost(F(size), F(norm))))
         assert math.isclose(bound(t, noise=sigma, beta=0.1, **named), wanted, rel_tol=1e-9), (t, r, size, sigma)
+        assert wanted < bounds.thm_dpftrl(t, noise=sigma, beta=0.1, **named), "with L"
     return "regret of DP-FTRL with L/2: potential, comparator, noise, convexity and the best step, for every T (z3)"
 
 
