@@ -250,9 +250,11 @@ def check_intervals_hold(subject: Intervals = quantile_intervals) -> str:
     ],
 )
 def check_doob(subject: Callable[[DiscreteLaplace, int, float], int] = martingale_radius) -> str:
-    """Doob's inequality, for every law: the noise's exponential moment M, at least one (sympy, z3); a sum that has passed
-    the radius has M or more in each step that is left. In 27 laws 2 M^count e^(-t (r + 1)) is at most the risk at some t."""
-    a, up, decay, base = *sympy.symbols("a up", positive=True), *z3.Reals("decay base")
+    """Doob's inequality, for every law: the noise's exponential moment M, at least one (sympy, z3); a sum that has
+    passed the radius has M or more in each step that is left. In 27 laws 2 M^count e^(-t (r + 1)) is at most the risk
+    at some t."""
+    a, up = sympy.symbols("a up", positive=True)
+    decay, base = z3.Reals("decay base")
     sides = [a * v / (1 - a * v) for v in (up, 1 / up)]  # geometric sums of a^k e^(t k), k >= 1, and of negative k
     moment = (1 - a) ** 2 / ((1 - a * up) * (1 - a / up))
     assert sympy.simplify((1 - a) / (1 + a) * (1 + sum(sides)) - moment) == 0
