@@ -17,7 +17,7 @@ from pq.core.decode import DecodedDistribution, isotonic_records
 from proofs_checks.engine.registry import check
 from proofs_checks.section_3_2.intervals import outside
 from proofs_checks.tools.broken import scaled
-from proofs_checks.tools.solver import absolute, follows
+from proofs_checks.tools.solver import absolute, follows, maximum
 
 F = Fraction
 
@@ -85,6 +85,11 @@ def _overshot(values: Sequence[Fraction]) -> list[Fraction]:
 def check_isotonic_regression(subject: Callable[[Sequence[Fraction]], list[Fraction]] = least_squares) -> str:
     """Isotonic regression leaves values that rise as they are, and no two images are farther apart in the largest norm
     than what they are of, in fractions."""
+    a, b, c, d, off, near, far, size = z3.Reals("a b c d off near far size")  # for any length, by the min-max formula
+    within, grown = (absolute(a - c) <= off, absolute(b - d) <= off), absolute(near - far) <= size * off
+    follows(*within, goal=absolute(z3.If(a < b, a, b) - z3.If(c < d, c, d)) <= off)
+    follows(*within, goal=absolute(maximum(a, b) - maximum(c, d)) <= off)
+    follows(*within, grown, goal=absolute(near + a - far - c) <= (size + 1) * off)  # sums, so means
     rng, cases = np.random.default_rng(73), 0
     for _ in range(200):
         one, other = ([F(int(v)) for v in np.cumsum(rng.integers(-9, 10, cases % 7 + 1))] for _ in range(2))

@@ -10,6 +10,7 @@ from typing import Any
 
 import mpmath
 import numpy as np
+import sympy
 import z3
 
 from pq.core.noise import DiscreteLaplace
@@ -236,3 +237,43 @@ def check_intervals_hold(subject: Intervals = quantile_intervals) -> str:
                     held, beyond = held + inside, beyond + (not inside)
     assert beyond > 0, "a smaller radius does"
     return f"intervals hold all quantiles while running sums are within the radius: {held} cases; {beyond} beyond fail"
+
+
+@check(
+    "ours:count-intervals",
+    code=martingale_radius,
+    rejects=[
+        lambda *known: martingale_radius(*known) - 1,
+        lambda *known: martingale_radius(*known) // 2,
+        lambda noise, count, risk: martingale_radius(noise, 1, risk),
+        lambda noise, count, risk: martingale_radius(noise, count, 2 * risk),
+    ],
+)
+def check_doob(subject: Callable[[DiscreteLaplace, int, float], int] = martingale_radius) -> str:
+    """Doob's inequality, for every law: the noise's exponential moment M, at least one (sympy, z3); a sum that has
+    passed the radius has M or more in each step that is left. In 27 laws 2 M^count e^(-t (r + 1)) is at most the risk
+    at some t."""
+    a, up = sympy.symbols("a up", positive=True)
+    decay, base = z3.Reals("decay base")
+    sides = [a * v / (1 - a * v) for v in (up, 1 / up)]  # geometric sums of a^k e^(t k), k >= 1, and of negative k
+    moment = (1 - a) ** 2 / ((1 - a * up) * (1 - a / up))
+    assert sympy.simplify((1 - a) / (1 + a) * (1 + sum(sides)) - moment) == 0
+    below = (decay > 0, decay < 1, base > 1, decay * base < 1)
+    follows(*below, goal=(1 - decay) ** 2 * base >= (1 - decay * base) * (base - decay))
+    early, late, level, grown = z3.Reals("early late level grown")  # chances of first passing it sooner and last
+    follows(
+        early >= 0,
+        late >= 0,
+        level > 0,
+        grown >= 1,
+        goal=(early + late) * level <= early * level * grown + late * level,
+    )
+    cases = 0
+    for epsilon, count, risk in itertools.product((F(1, 200), F(1, 2), F(3)), (1, 9, 400), (0.5, 0.05, 1e-9)):
+        noise = DiscreteLaplace(epsilon)
+        tilts, off = noise.rate * np.linspace(0.0, 1.0, 400)[1:-1], math.exp(-noise.rate)
+        logs = 2 * math.log1p(-off) - np.log1p(-off * np.exp(tilts)) - np.log1p(-off * np.exp(-tilts))
+        radius = subject(noise, count, risk)
+        assert np.min(count * logs - tilts * (radius + 1)) <= math.log(risk / 2) + 1e-9, (epsilon, count, risk)
+        cases += 1
+    return f"Doob's radius of running sums: the moment, the passage and the risk, {cases} laws"

@@ -10,6 +10,7 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
+import sympy
 import z3
 
 from pq.core.public_joint import average_posterior
@@ -140,8 +141,7 @@ def excess_of_average(rows: tuple[tuple[Fraction, ...], ...], chances: tuple[Fra
 )
 def check_average_of_weights(subject: Callable[[int], float] = math.log) -> str:
     """Averaged posteriors are within log(L) / T of the best member in expectation, for three laws of data sets; where
-    the others give nothing, one data set pays all of it. For all laws: each posterior is independent of the data set
-    after it, and U of their mean is at most the mean of U, by Jensen's inequality."""
+    the others give nothing, one data set pays all of it."""
     cases, most = 0, dict.fromkeys((2, 3, 5), 0.0)
     for count, length in itertools.product(most, (1, 2, 4)):
         alone = (F(1, 2),) + (F(0),) * (count - 1)
@@ -154,3 +154,41 @@ def check_average_of_weights(subject: Callable[[int], float] = math.log) -> str:
             most[count], cases = max(most[count], excess if length == 1 else 0.0), cases + 1
     assert all(abs(found - subject(count)) < 1e-12 for count, found in most.items()), "not the least"
     return f"averaged posteriors are within log(L) / T of the best member, attained at T = 1: {cases} laws"
+
+
+@check(
+    "ours:joint-weights",
+    rejects=[
+        lambda seen: seen[1:],
+        lambda seen: seen[-2:-1] * (len(seen) - 1),
+        lambda seen: seen[:1] * (len(seen) - 1),
+    ],
+)
+def check_average_step_by_step(subject: Callable[[Any], Any] = lambda seen: seen[:-1]) -> str:
+    """On random laws, in each of 60: what posteriors pay on the data set after them is in expectation what they pay on
+    a fresh one, log L above the best member at most; U of their mean is at most the mean of U on each (-log is convex).
+    subject: the posteriors that are averaged, of those before each data set and after the last."""
+    rng = np.random.default_rng(47)
+    share = sympy.symbols("share", positive=True)
+    assert sympy.diff(-sympy.log(share), share, 2).is_positive
+    for _ in range(60):
+        count, sets, length = (int(rng.integers(low, high)) for low, high in ((2, 5), (2, 4), (1, 4)))
+        rows = tuple(tuple(F(int(v), 1000) for v in row) for row in rng.integers(1, 1001, (sets, count)))
+        chances = [F(int(v)) for v in rng.integers(1, 10, sets)]
+        chances = [p / sum(chances) for p in chances]
+        losses = np.array([[-math.log(s) for s in row] for row in rows])
+        best, paid, fresh, mean = float(np.min(np.array(chances, dtype=float) @ losses)), 0.0, 0.0, 0.0
+        for picks in itertools.product(range(sets), repeat=length):
+            chance = float(math.prod((chances[i] for i in picks), start=F(1)))
+            now = subject([*posteriors((F(1, count),) * count, tuple(rows[i] for i in picks))])
+            at = [[-math.log(sum(w * s for w, s in zip(one, row, strict=True))) for row in rows] for one in now]
+            each = [sum(float(p) * loss for p, loss in zip(chances, one, strict=True)) for one in at]
+            middle = [sum(one[k] for one in now) / length for k in range(count)]
+            of_mean = [-math.log(sum(w * s for w, s in zip(middle, row, strict=True))) for row in rows]
+            together = sum(float(p) * loss for p, loss in zip(chances, of_mean, strict=True))
+            assert together <= sum(each) / length + 1e-12, "Jensen"
+            paid += chance * sum(one[i] for one, i in zip(at, picks, strict=True))
+            fresh, mean = fresh + chance * sum(each), mean + chance * together
+        assert math.isclose(paid, fresh, rel_tol=1e-9), "a posterior has seen the data set after it"
+        assert paid <= length * best + math.log(count) + 1e-12 and mean <= best + math.log(count) / length + 1e-12
+    return "averaged posteriors: independence, what is paid and Jensen's inequality, over all sequences of 60 laws"

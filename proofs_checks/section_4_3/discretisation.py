@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Sequence
 from fractions import Fraction
@@ -12,10 +13,12 @@ import numpy as np
 import sympy
 import z3
 
+from pq import bounds
 from proofs_checks.engine.registry import check
 from proofs_checks.section_4_3.learning_terms import overlap
+from proofs_checks.tools.broken import scaled
 from proofs_checks.tools.cases import with_ends, without_ends
-from proofs_checks.tools.solver import follows
+from proofs_checks.tools.solver import absolute, follows, maximum
 
 F = Fraction
 
@@ -145,3 +148,59 @@ def check_edge_interval(subject: Callable[[Sequence[F]], F] = with_ends) -> str:
     return (
         "rank 0: x = (1/1000, 1/2) has psi = 0.499 and optimal interval 1/1000; psi must count the distances to a and b"
     )
+
+
+@check(
+    "ours:discretisation",
+    code=bounds.lipschitz_discretisation,
+    rejects=[
+        (1, bounds.lipschitz_discretisation),
+        (3, bounds.lipschitz_discretisation),
+        *((2, scaled(bounds.lipschitz_discretisation, by)) for by in (0.99, 1.01)),
+    ],
+)
+def check_from_cells_to_losses(subject: tuple[int, Callable[..., float]] = (2, bounds.lipschitz_discretisation)) -> str:
+    """From V w^2/8 for a part of a cell to T losses, for every score, floor and number of quantiles (z3, sympy).
+
+    subject: how many ends of cells' parts a layer of the score has, and the bound.
+    """
+    ends, limit = subject
+    k, target = z3.Ints("k target")  # a gap falls up to its target and rises from there: the score is made of layers
+    gap, after = absolute(k - target), absolute(k + 1 - target)
+    follows(goal=z3.And(z3.Implies(k < target, after < gap), z3.Implies(k >= target, after > gap)))
+    low, high, most, lost, height, more, found = z3.Reals("low high most lost height more found")
+    parts = (most >= 0, absolute(low) <= most, absolute(high) <= most)  # up to either end of a layer's interval
+    follows(*parts, found == high - low, goal=absolute(found) <= ends * most)
+    layers = (absolute(lost) <= ends * most * height, absolute(found) <= ends * most, more >= 0, height >= 0)
+    follows(
+        *layers, most >= 0, goal=absolute(lost + more * found) <= ends * most * (height + more)
+    )  # heights: 1 in all
+    x = sympy.symbols("x", positive=True)  # log(exact/mean) <= (exact - mean)/mean
+    room = x - 1 - sympy.log(x)
+    assert room.subs(x, 1) == 0 == sympy.diff(room, x).subs(x, 1) and sympy.diff(room, x, 2).is_positive
+    floor, length, mean, whole = z3.Reals("floor length mean whole")  # the optimal interval alone scores 1
+    known = (floor > 0, length > 0, mean >= floor * length, whole >= 0)
+    follows(*known, goal=whole * floor * length <= whole * mean)
+    one, two, other, another, factor = z3.Reals("one two other another factor")  # 1/Psi_i of the exact, of the means
+    pairs = (one > 0, two > 0, factor >= 1, other <= factor * one, another <= factor * two)
+    follows(*pairs, goal=other + another <= factor * (one + two))  # so -log of the harmonic mean is no farther apart
+    for steps, d, gamma, v, b, psi in itertools.product(
+        (1, 50), (1, 7), (0.1, 1.0), (0.0, 3.0), (1.0, 20.0), (0.01, 1)
+    ):
+        wanted = steps * (ends * v * (b / d) ** 2 / 8) / (gamma / b * psi)
+        assert math.isclose(limit(steps, d, gamma, lipschitz=v, width=b, separation=psi), wanted), (steps, d, gamma)
+    return "V T (b - a)^3/(4 gamma d^2 psi): two ends a layer, heights of one in all, the floor and log x <= x - 1 (z3)"
+
+
+@check("ours:discretisation", rejects=[(F(3, 4), F(7, 8)), (F(13, 20), F(5, 6)), (F(2, 3), F(4, 5))])
+def check_powers_of_time(subject: tuple[Fraction, Fraction] = (F(2, 3), F(5, 6))) -> str:
+    """The powers of T, logarithms aside: with d = T^a cells and a floor T^-g the terms are T^(1 + g - 2a) and T^(1/2 +
+    a + g), and T^(1 - g) where the floor is not given; no a and g do better, and a sixth attains it (z3)."""
+    a, g = z3.Reals("a g")
+    robust, free = (z3.RealVal(str(power)) for power in subject)
+    cells, learning, floor = 1 + g - 2 * a, z3.Q(1, 2) + a + g, 1 - g
+    follows(g == 0, goal=maximum(cells, learning) >= robust)
+    follows(g >= 0, goal=maximum(maximum(cells, learning), floor) >= free)
+    follows(g == 0, a == z3.Q(1, 6), goal=maximum(cells, learning) <= robust)
+    follows(g == a, a == z3.Q(1, 6), goal=maximum(maximum(cells, learning), floor) <= free)
+    return "T^(2/3) with a floor that is given, T^(5/6) with one that falls: the least powers of these terms (z3)"

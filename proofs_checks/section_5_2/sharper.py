@@ -23,6 +23,7 @@ from proofs_checks.tools.runs import report_shares
 from proofs_checks.tools.solver import follows
 
 F = Fraction
+HALF = F(1, 2)
 
 
 def coins_tail(steps: int, least: float) -> Any:
@@ -38,8 +39,8 @@ def coins_tail(steps: int, least: float) -> Any:
     rejects=[*(scaled(bounds.o2b_one_step, by) for by in (0.5, 0.99, 1.01)), bounds.thm_o2b],
 )
 def check_one_martingale(subject: Callable[..., float] = bounds.o2b_one_step) -> str:
-    """Losses less those of the best point are steps in [-B, B]: exact tails of fair coins, and for ten million of
-    them a failure probability above beta if the deviation is 1% smaller (so that the constant is the best)."""
+    """The martingale alone, with steps in [-B, B]: exact tails of fair coins, and for ten million of them a failure
+    probability above beta if the deviation is 1% smaller; the bound itself in `one_martingale`."""
     worst = 0.0
     with mpmath.workdps(60):
         for steps in (1, 7, 100, 400):
@@ -265,3 +266,27 @@ def check_difference_proof(subject: tuple[int, Callable[..., float]] = (2, large
     assert round(float(open_end[0] - open_end[1]), 2) == 20.69, "as the row says"
     assert math.isclose(bounds.loss_difference(5.0, 0.5, 5.0), 20), "as the row says"
     return "thm:pubpri by differences: each step for all boxes (z3, sympy); at rank 0 losses may be 20.69 apart, G = 20"
+
+
+@check("ours:pubpri-difference", "thm:pubpri", rejects=[F(1, 4), F(99, 200), F(0)])
+def check_descent_proof(subject: Fraction = HALF) -> str:
+    """From one step to the excess, for every T: the squared distance to the best point telescopes (induction), losses
+    are convex; the excess on private data is that on public data and what the shift costs. subject: eta L^2 a step."""
+    eta, before, after, inner, slope, paid, grown = z3.Reals("eta before after inner slope paid grown")
+    radius, count, gained = z3.Reals("radius count gained")  # `inner`: <gradient, point - best>
+    step = (after <= before - 2 * eta * inner + eta * eta * slope * slope, gained <= inner)  # clipping: as in the proof
+    cost = eta * slope * slope * z3.RealVal(str(subject))
+    so_far = 2 * eta * paid + before <= radius * radius + 2 * eta * count * cost
+    total = z3.And(grown == paid + gained, count >= 0)
+    follows(
+        eta > 0, *step, so_far, total, goal=2 * eta * grown + after <= radius * radius + 2 * eta * (count + 1) * cost
+    )
+    follows(eta > 0, so_far, before >= 0, goal=paid <= radius * radius / (2 * eta) + count * cost)
+    point, move, best = z3.Reals("point move best")  # in each coordinate, before clipping
+    follows(
+        goal=(point - eta * move - best) ** 2
+        == (point - best) ** 2 - 2 * eta * move * (point - best) + (eta * move) ** 2
+    )
+    private, public, shift, regret, chance = z3.Reals("private public shift regret chance")
+    follows(private - public <= shift, public <= regret + chance, goal=private <= shift + regret + chance)
+    return "descent: at most D^2/(2 eta) + eta T L^2/2 against every point, for every T; then the shift (z3)"
