@@ -155,9 +155,9 @@ def findings_text() -> str:
     head = (
         "# What the stored tables say\n\n"
         "Computed by `python -m pqlab.experiments.findings` from all rows of the tables; not edited by hand, and\n"
-        f"compared by a test. *Ahead* and *behind* mean a difference of means of more than {SURE:g} standard errors of\n"
-        "means that are independent, *level* less. Trials share their data, so that some that are level differ for sure\n"
-        "if they are compared trial by trial. The pairs are those that the pages and the rows speak of."
+        f"compared by a test. *Ahead* and *behind* mean a difference of means of more than {SURE:g} standard errors\n"
+        "of means that are independent, *level* less. Trials share their data, so that some that are level differ for\n"
+        "sure if they are compared trial by trial. The pairs are those that the pages and the rows speak of."
     )
     lines, seen = [head], ""
     for figure, job, path, means in stored_tables():
