@@ -10,7 +10,10 @@ import multiprocessing
 import os
 import pickle
 import random
+import shlex
+import shutil
 import sqlite3
+import subprocess
 import sys
 import threading
 import time
@@ -471,6 +474,112 @@ def test_what_charges_after_the_release_or_in_two_steps_is_noticed(tmp_path: Pat
 
     assert not all(holds(*kill_at_random(tmp_path, seed, two_steps)) for seed in range(100, 105))
     assert not all(holds(*kill_at_random(tmp_path, seed, too_late)) for seed in range(200, 205))
+
+
+# --- other names ------------------------------------------------------------------------------------------------------
+
+
+def _killed_in_a_commit(path: Path) -> None:
+    """Leave what a process leaves that is killed when its entry is in the file and not granted yet: a journal."""
+
+    class Killed(sqlite3.Connection):
+        def execute(self, sql: str, *rest: Any) -> sqlite3.Cursor:
+            if sql == "COMMIT":
+                super().execute("PRAGMA cache_spill=1")
+                for page in range(50):  # more than the cache holds: pages are in the file before the end
+                    row = ("1", "x" * 4000, "0", "0", str(page))
+                    super().execute("INSERT INTO entries (epsilon, what, delta, rho, who) VALUES (?, ?, ?, ?, ?)", row)
+                os._exit(0)
+            if sql.startswith("BEGIN"):
+                super().execute("PRAGMA cache_size=1")
+            return super().execute(sql, *rest)
+
+    def spend() -> None:
+        honest = sqlite3.connect
+        sqlite3.connect = lambda *a, **b: honest(*a, factory=Killed, **b)  # type: ignore[assignment,misc]
+        pq.Ledger.open(path).spend(Fraction(1, 100), "not granted")
+
+    _in_fork(spend)
+    assert Path(f"{path}-journal").stat().st_size
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="forks")
+def test_a_file_with_a_second_name_is_refused_while_it_has_it(tmp_path: Path) -> None:
+    """By the second name the killed process's entry is there or half there, and what comes after it is taken back."""
+    one, other = tmp_path / "one", tmp_path / "other"
+    ledger = pq.Ledger.open(one, total=1)
+    ledger.spend(0.5, "granted")
+    _killed_in_a_commit(one)
+    os.link(one, other)
+    for path in (one, other):
+        for totals in ((), (1,)):
+            with pytest.raises(LedgerError, match="has 2 names"):
+                pq.Ledger.open(path, *totals)
+    for act in (lambda: ledger.spend(0.5), lambda: ledger.remaining):
+        with pytest.raises(LedgerError, match="has 2 names"):
+            act()
+    assert "share its folder" in run("show", other).output and Path(f"{one}-journal").exists()
+    other.unlink()
+    assert [entry.what for entry in ledger.entries] == ["granted"]
+    ledger.spend(0.5)
+    assert pq.Ledger.open(one).remaining == 0
+
+
+def test_a_name_that_comes_in_the_middle_of_a_spend_is_seen_before_it_is_granted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ledger, whole = pq.Ledger.open(tmp_path / "one", total=1), Account.cost
+
+    def slow(self: Account, more: Any = None) -> Any:
+        os.link(tmp_path / "one", tmp_path / "other")
+        return whole(self, more)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Account, "cost", slow)
+        with pytest.raises(LedgerError, match="has 2 names"):
+            ledger.spend(0.5)
+    (tmp_path / "other").unlink()
+    assert ledger.receipt is None and not ledger.entries
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="forks")
+def test_a_symbolic_link_is_no_second_name(tmp_path: Path) -> None:
+    one, other = tmp_path / "one", tmp_path / "folder" / "other"
+    other.parent.mkdir()
+    other.symlink_to(one)
+    pq.Ledger.open(one, total=1)
+    _killed_in_a_commit(one)
+    pq.Ledger.open(other).spend(1)
+    assert pq.Ledger.open(one).remaining == 0 and os.listdir(other.parent) == ["other"]
+
+
+def test_a_file_that_is_mounted_by_itself_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ledger = pq.Ledger.open(tmp_path / "one", total=1)
+    mount = storage._mount
+    monkeypatch.setattr(storage, "_mount", lambda path: "mnt_id: 1" if path.endswith("one") else mount(path))
+    for act in (lambda: pq.Ledger.open(tmp_path / "one"), lambda: ledger.spend(0.5)):
+        with pytest.raises(LedgerError, match="one is mounted by itself"):
+            act()
+    monkeypatch.undo()
+    assert not ledger.entries
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="mounts")
+def test_mounts_of_files_are_told_from_those_of_folders(tmp_path: Path) -> None:
+    """In a space of names of its own, where everybody may mount; some systems do not allow that."""
+    (tmp_path / "here").mkdir()
+    (tmp_path / "there").mkdir()
+    pq.Ledger.open(tmp_path / "here" / "one", total=1)
+    (tmp_path / "alone").touch()
+    new = ["unshare", "--user", "--map-root-user", "--mount", "bash", "-c"]
+    mounts = "mount --bind here/one alone && mount --bind here there"
+    if shutil.which("unshare") is None or subprocess.run([*new, mounts], cwd=tmp_path, check=False).returncode:
+        pytest.skip("no mounts without being root")
+    for name, message in (("here/one", ""), ("there/one", ""), ("alone", "alone is mounted by itself")):
+        ask = f"{mounts} && {shlex.quote(sys.executable)} -c 'import pq; pq.Ledger.open(\"{name}\").spend(0.25)'"
+        done = subprocess.run([*new, ask], cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert (done.returncode == 0) == (not message) and message in done.stderr
+    assert len(pq.Ledger.open(tmp_path / "here" / "one").entries) == 2
 
 
 # --- commands ---------------------------------------------------------------------------------------------------------

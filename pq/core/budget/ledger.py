@@ -66,7 +66,11 @@ class Ledger:
 
         path: of the file. total, delta, who: as for `Ledger`; with a total the file is made where there is none, and
         where there is one its totals must be these. Without, a missing file is a `FileNotFoundError`. Every spend is
-        there for good before it is granted. Raises `LedgerError` for a file that is no ledger, damaged or locked.
+        there for good before it is granted. Raises `LedgerError` for a file that is no ledger, damaged or locked, and
+        for one with a second name: a hard link, or a mount of the file alone (`docker -v one.ledger:/one.ledger`), as a
+        crash leaves beside one name what who comes by another would miss. Mount or share the folder; symbolic links are
+        fine. Mounts of a file are seen on Linux with /proc, by who comes by the mount. Not seen are names of before: do
+        not move, rename or copy a file after a crash before it was opened once, and none that is in use.
 
         >>> import tempfile
         >>> with tempfile.TemporaryDirectory() as folder:
