@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from pq.core.budget.account import Entry, LedgerError
+from pq.core.budget.account import Entry, LedgerError, account_delta, account_total
 from pq.core.locks import fork_safe_lock
 
 PATIENCE = 60.0  # seconds that a transaction waits for others
@@ -112,8 +112,11 @@ class FileStorage(Storage):
                 raise LedgerError(f"{self.path} is no ledger")
             if connection.execute("PRAGMA quick_check").fetchone()[0] != "ok":
                 raise LedgerError(f"{self.path} is damaged")
-            self.identity, *amounts = connection.execute("SELECT identity, total, delta FROM account").fetchone()
-            self.total, self.delta = map(Fraction, amounts)
+            try:
+                self.identity, *amounts = connection.execute("SELECT identity, total, delta FROM account").fetchone()
+                self.total, self.delta = account_total(Fraction(amounts[0])), account_delta(Fraction(amounts[1]))
+            except (TypeError, ValueError, ZeroDivisionError):
+                raise LedgerError(f"{self.path} is damaged, or made with a total beyond what is allowed") from None
         for name, given, kept in (("total", total, self.total), ("delta", delta, self.delta)):
             if given is not None and given != kept:
                 raise ValueError(f"{name} must be that of {path}, {kept}, got {given}")
