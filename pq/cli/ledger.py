@@ -18,7 +18,10 @@ from pq.core.budget.ledger import Ledger, LedgerError
 _LONGEST = 400  # characters of a number
 LEDGER_OPTIONS = (
     click.option(
-        "--ledger", metavar="FILE", help="Charge this account, made by `pq ledger init`, before data are read."
+        "--ledger",
+        metavar="FILE",
+        help="Charge this account, made by `pq ledger init`, before anything is computed from the values. What does "
+        "not fit is refused before the data are read; data that are not valid cost nothing.",
     ),
     click.option(
         "--purpose", default="", help="What the release is for; the account keeps it, and the report shows it."

@@ -1,9 +1,10 @@
 """`pq release`: private quantiles of one column of a file.
 
-What this command prints about the data is the released values and nothing else. The public arguments are tried on an
-empty column before the file is opened. A cell that the printed rule does not read counts as a missing record without a
-word. Of the header of a text file nothing is shown, not even the name that is nearest to the one asked for: in a file
-without a header that would be its first record.
+What this command prints about the data is the released values and nothing else. The public arguments, and whether the
+budget suffices, are tried on an empty column before the file is opened; a ledger is charged once the file is valid. A
+cell that the printed rule does not read counts as a missing record without a word. Of the header of a text file nothing
+is shown, not even the name that is nearest to the one asked for: in a file without a header that would be its first
+record.
 """
 
 from __future__ import annotations

@@ -17,6 +17,7 @@ import numpy as np
 
 LARGEST_BUDGET = Fraction(10**300)
 LARGEST_WHOLE = 10**3000  # Python writes no whole number of more than 4300 digits
+LARGEST_KEPT = 10**1000  # in what a ledger keeps, so that what remains of it can be written too
 NO_NUMBERS = (bool, np.bool_, np.timedelta64)  # numpy and Python call them integers
 MOST_DIGITS = 10_000  # of a decimal: 1e999999999 is quickly written and fills the memory
 
@@ -45,6 +46,20 @@ def decimal_fraction(value: Any, name: str) -> Fraction:
     if isinstance(value, Decimal) and abs(value.adjusted()) > MOST_DIGITS:
         raise ValueError(f"{name} must have at most {MOST_DIGITS} digits before and after the point, got {value}")
     return Fraction(str(value))
+
+
+def kept_fraction(value: Any, name: str) -> Fraction:
+    """An exact number that an account keeps. Raises `TypeError` or `ValueError` naming it, the latter also where it has
+    more digits than can be written once others were added or taken away.
+
+    >>> kept_fraction(1.5, "total")
+    Fraction(3, 2)
+    """
+    number = decimal_fraction(value, name)
+    if max(abs(number.numerator), number.denominator) > LARGEST_KEPT:
+        digits = len(str(LARGEST_KEPT)) - 1
+        raise ValueError(f"{name} must be of at most {digits} digits, as a fraction above and below its line")
+    return number
 
 
 def rank(q: Number, n: int) -> int:

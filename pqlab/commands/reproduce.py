@@ -30,19 +30,20 @@ class _Label(click.ParamType):
 
 @click.command()
 @click.argument("figures", nargs=-1, type=_Label(), metavar="[FIGURE]...")
-@click.option("--profile", type=click.Choice(["tiny", "quick", "paper"]), default="quick", show_default=True,
+@click.option("--profile", type=click.Choice(["tiny", "quick", "paper"]), show_default="quick",
               help="Sizes: the paper's own, minutes, or seconds to try the machinery.")  # fmt: skip
 @click.option("--workers", type=click.IntRange(min=1), default=None, help="Processes; all processors by default.")
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
+@click.option("--seed", type=click.IntRange(min=0), show_default="0")
 @click.option("--out", type=click.Path(file_okay=False, path_type=Path), default=None,
               help="Folder of the run; by default a new one in runs/.")  # fmt: skip
-@click.option("--resume", is_flag=True, help="Go on with the run in that folder, by default with the latest in runs/.")
+@click.option("--resume", is_flag=True, help="Go on with the run in that folder, by default with the latest in runs/; "
+              "its figures, profile and seed need not be said again.")  # fmt: skip
 @click.option("--download", is_flag=True, help="Download data that are not there; some are gigabytes.")
 def reproduce(
     figures: tuple[str, ...],
-    profile: str,
+    profile: str | None,
     workers: int | None,
-    seed: int,
+    seed: int | None,
     out: Path | None,
     resume: bool,
     download: bool,
@@ -53,7 +54,7 @@ def reproduce(
     its tables are those of an undisturbed run. Data that are not to be had are left out, and the report says where to
     put them.
     """
-    from pqlab.experiments.reproduce import RunError
+    from pqlab.experiments.reproduce import RunError, RunFacts, held_run
     from pqlab.experiments.reproduce import reproduce as run
 
     if not download:
@@ -61,7 +62,10 @@ def reproduce(
     folder = _folder(out, resume)
     click.echo(f"folder: {folder}", err=True)
     try:
-        report = run(folder, figures, profile=profile, seed=seed, workers=workers or os.cpu_count(), progress=True)
+        held = held_run(folder) or RunFacts((), "quick")
+        chosen, size = figures or held.figures, profile or held.profile
+        start = held.seed if seed is None else seed
+        report = run(folder, chosen, profile=size, seed=start, workers=workers or os.cpu_count(), progress=True)
     except RunError as error:
         raise refuse(error) from None
     except OSError as error:  # no place to write, or none left
@@ -74,7 +78,8 @@ def _folder(out: Path | None, resume: bool) -> Path:
         if not resume and out.is_dir() and any(out.iterdir()):
             raise refuse(f"{out} is not empty; say --resume to go on with the run in it")
         return out
-    earlier = sorted(RUNS.glob(f"{PREFIX}-*[0-9]"), key=lambda path: int(path.name.rsplit("-", 1)[1]))
+    begun = [path.parent for path in RUNS.glob(f"{PREFIX}-*[0-9]/run.json")]
+    earlier = sorted(begun, key=lambda path: int(path.name.rsplit("-", 1)[1]))
     if resume and not earlier:
         raise refuse(f"there is no run in {RUNS} to go on with")
     return earlier[-1] if resume else fresh_folder(RUNS, PREFIX)

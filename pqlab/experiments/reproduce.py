@@ -32,6 +32,7 @@ from pqlab.experiments import report
 from pqlab.experiments.figures import FIGURES, PROFILES, Figure, Job
 from pqlab.experiments.grid import run, write_whole
 
+RECORD = "run.json"
 PACKAGES = ("pq-quantiles", "numpy", "scipy", "numba", "polars")
 
 
@@ -121,7 +122,7 @@ def _since(start: float) -> float:
 def _begin(folder: Path, plan: RunFacts) -> None:
     """Claim the folder for this run, or see that it is already this run's, by the same program."""
     mine = asdict(plan) | {"figures": list(plan.figures), "program": program()}
-    file = folder / "run.json"
+    file = folder / RECORD
     if not file.exists():
         write_whole(file, lambda path: path.write_text(json.dumps(mine, indent=2) + "\n", encoding="utf-8"))
         return
@@ -129,6 +130,17 @@ def _begin(folder: Path, plan: RunFacts) -> None:
     differ = [name for name in mine if mine[name] != theirs.get(name)]
     if differ:
         raise RunError(f"{folder} holds a run of another {' and '.join(differ)}; choose another folder")
+
+
+def held_run(folder: Path) -> RunFacts | None:
+    """What the run in a folder computes, None where there is none. Raises `RunError` for a record that is none."""
+    try:
+        held = json.loads((folder / RECORD).read_text(encoding="utf-8"))
+        return RunFacts(tuple(held["figures"]), held["profile"], held["seed"])
+    except FileNotFoundError:
+        return None
+    except (ValueError, TypeError, KeyError):
+        raise RunError(f"{folder / RECORD} is damaged; choose another folder") from None
 
 
 def _loaded(jobs: Sequence[Job]) -> tuple[list[Job], list[tuple[Job, str]]]:

@@ -33,6 +33,17 @@ CELL_SECONDS = 600
 # The kernel listens on this machine only, for one run; its remark that it does so unencrypted helps nobody.
 QUIET_KERNEL = ("--log-level=ERROR",)
 DEAD_KERNEL = "the kernel ended before the page did: it was killed, or ran out of memory"
+# By these variables, or what begins with them, a shell has a say in what a kernel's cells find or print: a script that
+# runs first, assertions that are left out, colours, widths, the looks of tables and figures.
+_SHELLS_SAY = (
+    "PYTHON", "IPYKERNEL_", "NO_COLOR", "FORCE_COLOR", "CLICOLOR", "COLUMNS", "LINES", "MPLBACKEND", "POLARS_FMT_",
+    "POLARS_TABLE_WIDTH", "POLARS_VERBOSE", "POLARS_WARN_",
+)  # fmt: skip
+# These only say where code is, and whether and where it is kept compiled.
+_PLACES = {
+    "PYTHONPATH", "PYTHONHOME", "PYTHONPLATLIBDIR", "PYTHONUSERBASE", "PYTHONNOUSERSITE", "PYTHONSAFEPATH",
+    "PYTHONDONTWRITEBYTECODE", "PYTHONPYCACHEPREFIX", "PYTHONUTF8",
+}  # fmt: skip
 _TEXT_CHUNKS = {b"tEXt", b"zTXt", b"iTXt", b"tIME", b"eXIf"}
 
 
@@ -96,15 +107,17 @@ def build(source: Path) -> Path:
 
 @contextmanager
 def clean_kernel_environment() -> Iterator[None]:
-    """Start kernels of this interpreter, without the user's IPython profile and with figures shown inline, whatever the
-    shell says and whichever other kernels of that name are installed."""
+    """Start kernels of this interpreter, without the user's IPython profile, startup script and style of figures, and
+    with figures shown inline, whatever the shell says and whichever other kernels of that name are installed."""
     with tempfile.TemporaryDirectory() as folder:
         _write_kernel(Path(folder) / "kernels" / KERNEL["name"])
         paths = [folder, *filter(None, [os.environ.get("JUPYTER_PATH")])]
-        environment = {
-            "MPLBACKEND": None,
-            "PYTHONWARNINGS": None,
+        style = Path(folder) / "matplotlibrc"
+        style.touch()  # as matplotlib is by itself
+        said = {name for name in os.environ if name.startswith(_SHELLS_SAY)} - _PLACES
+        environment: dict[str, str | None] = dict.fromkeys(said) | {
             "IPYTHONDIR": folder,
+            "MATPLOTLIBRC": str(style),
             "JUPYTER_PATH": os.pathsep.join(paths),
             "PYDEVD_DISABLE_FILE_VALIDATION": "1",
         }

@@ -75,6 +75,8 @@ def test_a_file_that_is_not_valid_costs_nothing(folder: Path) -> None:
     (folder / "staff.csv").write_text('salary\n"open', encoding="utf-8")
     assert command(*spending("1")).exit_code == 2
     assert pq.Ledger.open("staff.ledger").entries == ()
+    said = " ".join(command("release", "--help").output.split())
+    assert "not valid cost nothing" in said and "before data are read" not in said  # the charge comes after them
 
 
 def test_somebody_may_be_quicker(monkeypatch: pytest.MonkeyPatch) -> None:

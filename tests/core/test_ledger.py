@@ -10,7 +10,11 @@ import multiprocessing
 import os
 import pickle
 import random
+import re
+import shlex
+import shutil
 import sqlite3
+import subprocess
 import sys
 import threading
 import time
@@ -100,6 +104,51 @@ def test_bad_budgets_are_refused_by_name(value: Any, ledger: pq.Ledger) -> None:
     with pytest.raises(ValueError, match="pool and group"):
         ledger.spend(0.1, pool="days")
     assert ledger.remaining == 1 and not ledger.entries
+
+
+BEYOND = [Fraction(10) ** 309, 10**5000, Fraction(1, 10**5000), Decimal("1e-9000"), Fraction(1, 7**1200)]
+
+
+@pytest.mark.parametrize("value", BEYOND, ids=range(len(BEYOND)))
+def test_what_cannot_be_told_is_refused_by_name_before_a_file_is_made(value: Any, tmp_path: Path) -> None:
+    ledger, path = pq.Ledger(1e300, delta=1e-6), tmp_path / "one"
+    for act, name in (
+        (lambda: pq.Ledger(value), "total"),
+        (lambda: pq.Ledger.open(path, total=value), "total"),
+        (lambda: pq.Ledger.open(path, total=1, delta=value), "delta"),
+        (lambda: ledger.spend(value), "epsilon"),
+        (lambda: ledger.spend(1, delta=value), "delta"),
+    ):
+        with pytest.raises(ValueError, match=f"^{name} must"):
+            act()
+    assert not ledger.entries and not path.exists()
+
+
+@pytest.mark.parametrize(
+    "options", [{"what": "\ud800"}, {"pool": "\ud800", "group": "a"}, {"pool": "a", "group": "\ud800"}]
+)
+def test_texts_that_a_file_cannot_hold_are_refused_by_name(options: dict[str, str], ledger: pq.Ledger) -> None:
+    with pytest.raises(ValueError, match=r"^(what|pool|group) must be text"):
+        ledger.spend(0.1, **options)  # type: ignore[arg-type]
+    assert not ledger.entries
+
+
+def test_sums_that_cannot_be_told_are_refused() -> None:
+    ledger = pq.Ledger(1)
+    for prime in (3, 7, 11):
+        ledger.spend(Fraction(1, prime ** int(999 / math.log10(prime))))
+    with pytest.raises(ValueError, match=r"^epsilon must have fewer digits"):
+        ledger.spend(Fraction(1, 13**850))
+    assert len(ledger.to_dict()["entries"]) == 3
+
+
+@pytest.mark.parametrize("delta", [5e-324, 1e-6, 1 - 1e-16])
+@pytest.mark.parametrize("epsilon", [Fraction(1, 10**400), 1e-165, 1e-150, 1e150, 1e200, 1e300])
+def test_the_smallest_and_the_largest_of_spends_are_told(epsilon: Any, delta: float) -> None:
+    """Where floats have few digits or end, the conversion of zCDP once did not end or was no number."""
+    ledger = pq.Ledger(1e300, delta=delta)
+    ledger.spend(epsilon)
+    assert 0 <= ledger.spent <= ledger.entries[0].epsilon and ledger.statement()
 
 
 @pytest.mark.parametrize(
@@ -473,6 +522,118 @@ def test_what_charges_after_the_release_or_in_two_steps_is_noticed(tmp_path: Pat
     assert not all(holds(*kill_at_random(tmp_path, seed, too_late)) for seed in range(200, 205))
 
 
+# --- other names ------------------------------------------------------------------------------------------------------
+
+
+def _killed_in_a_commit(path: Path) -> None:
+    """Leave what a process leaves that is killed when its entry is in the file and not granted yet: a journal."""
+
+    class Killed(sqlite3.Connection):
+        def execute(self, sql: str, *rest: Any) -> sqlite3.Cursor:
+            if sql == "COMMIT":
+                super().execute("PRAGMA cache_spill=1")
+                for page in range(50):  # more than the cache holds: pages are in the file before the end
+                    row = ("1", "x" * 4000, "0", "0", str(page))
+                    super().execute("INSERT INTO entries (epsilon, what, delta, rho, who) VALUES (?, ?, ?, ?, ?)", row)
+                os._exit(0)
+            if sql.startswith("BEGIN"):
+                super().execute("PRAGMA cache_size=1")
+            return super().execute(sql, *rest)
+
+    def spend() -> None:
+        honest = sqlite3.connect
+        sqlite3.connect = lambda *a, **b: honest(*a, factory=Killed, **b)  # type: ignore[assignment,misc]
+        pq.Ledger.open(path).spend(Fraction(1, 100), "not granted")
+
+    _in_fork(spend)
+    assert Path(f"{path}-journal").stat().st_size
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="forks")
+def test_a_file_with_a_second_name_is_refused_while_it_has_it(tmp_path: Path) -> None:
+    """By the second name the killed process's entry is there or half there, and what comes after it is taken back."""
+    one, other = tmp_path / "one", tmp_path / "other"
+    ledger = pq.Ledger.open(one, total=1)
+    ledger.spend(0.5, "granted")
+    _killed_in_a_commit(one)
+    os.link(one, other)
+    for path in (one, other):
+        for totals in ((), (1,)):
+            with pytest.raises(LedgerError, match="has 2 names"):
+                pq.Ledger.open(path, *totals)
+    for act in (lambda: ledger.spend(0.5), lambda: ledger.remaining):
+        with pytest.raises(LedgerError, match="has 2 names"):
+            act()
+    assert "share its folder" in run("show", other).output and Path(f"{one}-journal").exists()
+    other.unlink()
+    assert [entry.what for entry in ledger.entries] == ["granted"]
+    ledger.spend(0.5)
+    assert pq.Ledger.open(one).remaining == 0
+
+
+def test_a_name_that_comes_in_the_middle_of_a_spend_is_seen_before_it_is_granted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ledger, whole = pq.Ledger.open(tmp_path / "one", total=1), Account.cost
+
+    def slow(self: Account, more: Any = None) -> Any:
+        os.link(tmp_path / "one", tmp_path / "other")
+        return whole(self, more)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Account, "cost", slow)
+        with pytest.raises(LedgerError, match="has 2 names"):
+            ledger.spend(0.5)
+    (tmp_path / "other").unlink()
+    assert ledger.receipt is None and not ledger.entries
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="forks")
+def test_a_symbolic_link_is_no_second_name(tmp_path: Path) -> None:
+    one, other = tmp_path / "one", tmp_path / "folder" / "other"
+    other.parent.mkdir()
+    other.symlink_to(one)
+    pq.Ledger.open(one, total=1)
+    _killed_in_a_commit(one)
+    pq.Ledger.open(other).spend(1)
+    assert pq.Ledger.open(one).remaining == 0 and os.listdir(other.parent) == ["other"]
+
+
+def test_a_file_that_is_mounted_by_itself_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ledger = pq.Ledger.open(tmp_path / "one", total=1)
+    mount = storage._mount
+    monkeypatch.setattr(storage, "_mount", lambda path: "mnt_id: 1" if path.endswith("one") else mount(path))
+    for act in (lambda: pq.Ledger.open(tmp_path / "one"), lambda: ledger.spend(0.5)):
+        with pytest.raises(LedgerError, match="one is mounted by itself"):
+            act()
+    monkeypatch.undo()
+    assert not ledger.entries
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="mounts")
+def test_mounts_of_files_are_told_from_those_of_folders(tmp_path: Path) -> None:
+    """In a space of names of its own, where everybody may mount; some systems do not allow that."""
+    (tmp_path / "here").mkdir()
+    (tmp_path / "there").mkdir()
+    pq.Ledger.open(tmp_path / "here" / "one", total=1)
+    (tmp_path / "alone").touch()
+    new = ["unshare", "--user", "--map-root-user", "--mount", "bash", "-c"]
+    mounts = "mount --bind here/one alone && mount --bind here there"
+    if shutil.which("unshare") is None or subprocess.run([*new, mounts], cwd=tmp_path, check=False).returncode:
+        pytest.skip("no mounts without being root")
+    program = """if True:
+        import pq
+        for name in ("here/one", "there/one", "alone"):
+            try:
+                pq.Ledger.open(name).spend(0.25)
+            except RuntimeError as error:
+                print(error)"""
+    ask = f"{mounts} && {shlex.join([sys.executable, '-c', program])}"
+    done = subprocess.run([*new, ask], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert re.fullmatch(".*alone is mounted by itself.*\n", done.stdout)
+    assert len(pq.Ledger.open(tmp_path / "here" / "one").entries) == 2
+
+
 # --- commands ---------------------------------------------------------------------------------------------------------
 
 
@@ -501,6 +662,7 @@ def test_a_receipt_is_that_of_the_threads_own_spend(tmp_path: Path) -> None:
         pq.Ledger(1, who=3)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="who"):
         pq.Ledger.open(tmp_path / "two", total=1, who="\ud800")
+    assert not (tmp_path / "two").exists()
 
 
 def test_a_rehearsal_says_what_would_be_and_charges_nothing() -> None:
@@ -532,10 +694,26 @@ def test_commands_make_and_show_an_account(tmp_path: Path) -> None:
     assert again.exit_code == 2 and "is there already" in again.output
 
 
-@pytest.mark.parametrize("total", ["0", "-1", "nan", "inf", "1e400x", "", "1/0", "9" * 5000])
+@pytest.mark.parametrize("total", ["0", "-1", "nan", "inf", "1e400x", "", "1/0", "9" * 5000, "1e309", "1e400"])
 def test_commands_refuse_bad_totals(total: str, tmp_path: Path) -> None:
     found = run("init", tmp_path / "one", "--total", total)
     assert found.exit_code == 2 and "total" in found.output and not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("delta", ["-1e-6", "1", "1e309", "nan", "1e-401"])
+def test_commands_refuse_bad_deltas(delta: str, tmp_path: Path) -> None:
+    found = run("init", tmp_path / "one", "--total", "1", "--delta", delta)
+    assert found.exit_code == 2 and "delta" in found.output and not list(tmp_path.iterdir())
+
+
+def test_an_account_that_was_made_with_too_much_is_told(tmp_path: Path) -> None:
+    pq.Ledger.open(tmp_path / "one", total=1)
+    with contextlib.closing(sqlite3.connect(tmp_path / "one")) as connection:
+        connection.execute("DROP TRIGGER totals_hold")
+        connection.execute("UPDATE account SET total = ?", (str(10**400),))
+        connection.commit()
+    found = run("show", tmp_path / "one")
+    assert found.exit_code == 1 and "a total beyond what is allowed" in found.output
 
 
 def test_commands_refuse_other_files(tmp_path: Path) -> None:

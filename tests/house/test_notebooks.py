@@ -106,6 +106,33 @@ def test_a_second_build_gives_the_same_bytes(toy: Path) -> None:
     assert toy.with_suffix(".ipynb").read_bytes() == first
 
 
+PROBE = """\
+given = set(globals())
+import os, sys, warnings
+import matplotlib as mpl
+print(sorted(name for name in given if not name.startswith("_")))
+print(__debug__, sys.flags.inspect, sys.flags.dev_mode, sys.warnoptions, mpl.rcParams["lines.linewidth"])
+print(sorted(set(os.environ) & set("NO_COLOR COLUMNS POLARS_FMT_MAX_ROWS PYTHONPATH PYTHONSTARTUP".split())))
+"""
+
+
+def test_a_kernel_hears_nothing_of_what_the_shell_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A name that a startup script gives is no parameter, and PYTHONOPTIMIZE leaves the pages' assertions out."""
+    (tmp_path / "profile_default" / "startup").mkdir(parents=True)
+    for script in ("start.py", "profile_default/startup/0.py"):
+        (tmp_path / script).write_text("helper = 3\nprint('hello')\n", encoding="utf-8")
+    (tmp_path / "matplotlibrc").write_text("lines.linewidth: 9\n", encoding="utf-8")
+    places = {"PYTHONSTARTUP": "start.py", "IPYTHONDIR": "", "MATPLOTLIBRC": "matplotlibrc"}
+    said = {"PYTHONOPTIMIZE": "1", "PYTHONINSPECT": "1", "PYTHONDEVMODE": "1", "PYTHONWARNINGS": "error"}
+    said |= {"NO_COLOR": "1", "COLUMNS": "20", "POLARS_FMT_MAX_ROWS": "1", "PYTHONPATH": str(ROOT)}
+    for name, value in (said | {name: str(tmp_path / place) for name, place in places.items()}).items():
+        monkeypatch.setenv(name, value)
+    page = notebook_build.execute(nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(PROBE)]))
+    (output,) = page.cells[0].outputs
+    assert output.text == "['In', 'Out', 'exit', 'get_ipython', 'open', 'quit']\nTrue 0 False [] 1.5\n['PYTHONPATH']\n"
+    assert notebook_build.os.environ["PYTHONSTARTUP"] == str(tmp_path / "start.py")
+
+
 SOURCE_FAULTS = {
     "kernelspec is 'my-env'": ("name: python3", "name: my-env"),
     "kernelspec is None": ("kernelspec:\n  display_name: Python 3\n  language: python\n  name: python3\n", ""),

@@ -166,8 +166,18 @@ def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert CliRunner().invoke(main, [*arguments, "--resume"]).stdout == done.stdout
     refused = CliRunner().invoke(main, [*arguments, "--out", "runs/reproduce-001"])
     assert refused.exit_code == 2 and "--resume" in refused.output
-    other = CliRunner().invoke(main, ["reproduce", "mplots", "--resume", "--workers", "1"])
-    assert other.exit_code == 2 and "another figures and profile" in other.output
+    (tmp_path / "runs" / "reproduce-003").mkdir()  # left by a run that was killed before it had begun
+    assert CliRunner().invoke(main, ["reproduce", "--resume", "--workers", "1"]).stdout == done.stdout
+    for given, differs in (
+        (["mplots"], "figures"),
+        (["--profile", "quick"], "profile"),
+        (["--seed", "1"], "seed"),
+        (["mplots", "--profile", "paper", "--seed", "2"], "figures and profile and seed"),
+    ):
+        other = CliRunner().invoke(main, ["reproduce", *given, "--resume", "--workers", "1"])
+        assert other.exit_code == 2 and f"holds a run of another {differs};" in other.output
+    (tmp_path / "runs" / "reproduce-003" / "run.json").write_text("{")
+    assert "run.json is damaged" in CliRunner().invoke(main, ["reproduce", "--resume"]).output
     unknown = CliRunner().invoke(main, ["reproduce", "fig:none"])
     assert unknown.exit_code == 2 and "mplots" in unknown.output
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 from pq.core.budget.composition import Cost
+from pq.core.exact import LARGEST_BUDGET, kept_fraction
 
 
 class BudgetExceededError(ValueError):
@@ -78,6 +80,22 @@ class Account:
             one = groups.get(more.group, Cost()) + more.cost
             pools[more.pool] = _dearest([*groups.values(), one])
         return sum(pools.values(), alone)
+
+
+def account_total(value: Any) -> Fraction:
+    """All the epsilon of an account. Raises `TypeError` or `ValueError` naming total."""
+    total = kept_fraction(value, "total")
+    if not 0 < total <= LARGEST_BUDGET:
+        raise ValueError(f"total must be positive and at most {float(LARGEST_BUDGET):g}, got {value}")
+    return total
+
+
+def account_delta(value: Any) -> Fraction:
+    """All the delta of an account, None for 0. Raises `TypeError` or `ValueError` naming delta."""
+    delta = Fraction(0) if value is None else kept_fraction(value, "delta")
+    if not 0 <= delta < 1:
+        raise ValueError(f"delta must lie in [0, 1), got {value}")
+    return delta
 
 
 def _dearest(costs: Iterable[Cost]) -> Cost:

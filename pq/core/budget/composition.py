@@ -15,18 +15,20 @@ What is only known to be epsilon-private costs `epsilon^2 / 2`, and what is (eps
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Literal
 
 from pq.core.choices import check_choice
-from pq.core.exact import decimal_fraction
+from pq.core.exact import LARGEST_BUDGET, decimal_fraction
 from pq.core.plan import Plan
 
 PrivacyKind = Literal["range", "pure"]
 _SQUARES = {"range": Fraction(1, 8), "pure": Fraction(1, 2)}  # rho over epsilon^2
 _ROUNDING = 1e-12  # more than the conversion is off, relative
+_LEAST = 1e-300  # below, floats have fewer digits than the conversion needs
 
 
 @dataclass(frozen=True)
@@ -48,14 +50,16 @@ class Cost:
     def of(cls, epsilon: Any, kind: PrivacyKind = "pure", *, delta: Any = 0, rho: Any = None) -> Cost:
         """The cost of one mechanism.
 
-        epsilon: positive and finite. kind: "range" for one exponential mechanism, or several on one path of a plan,
-        whose ranges sum to epsilon; "pure" for what is only known to be epsilon-private. delta: in [0, 1). rho: if a
-        smaller one than the kind's is known. Raises `TypeError` or `ValueError` naming the argument.
+        epsilon: positive and at most 1e300. kind: "range" for one exponential mechanism, or several on one path of a
+        plan, whose ranges sum to epsilon; "pure" for what is only known to be epsilon-private. delta: in [0, 1). rho:
+        if a smaller one than the kind's is known. Raises `TypeError` or `ValueError` naming the argument.
         """
         check_choice(kind, PrivacyKind, "kind")
         budget, chance = decimal_fraction(epsilon, "epsilon"), decimal_fraction(delta, "delta")
         if budget <= 0:
             raise ValueError(f"epsilon must be positive, got {epsilon}")
+        if budget > LARGEST_BUDGET:
+            raise ValueError(f"epsilon must be at most {float(LARGEST_BUDGET):g}")
         if not 0 <= chance < 1:
             raise ValueError(f"delta must lie in [0, 1), got {delta}")
         least = budget**2 * _SQUARES[kind]
@@ -86,7 +90,7 @@ class Cost:
         if chance < self.delta:
             return math.inf
         left = float(chance - self.delta) * (1.0 - 1e-15)
-        if not left > 0.0 or not self.rho:
+        if left < _LEAST or not 0 < self.rho <= LARGEST_BUDGET:  # nothing that floats could convert
             return self.epsilon
         return min(self.epsilon, Fraction(zcdp_epsilon(self.rho, left)))
 
@@ -164,10 +168,10 @@ def zcdp_epsilon(rho: float | Fraction, delta: float) -> float:
     >>> zcdp_epsilon(0.125, 1e-6) < 0.125 + 2 * (0.125 * math.log(1e6)) ** 0.5
     True
     """
-    rho = _float_above(rho, "rho")
+    rho = max(_float_above(rho, "rho"), _LEAST)
     if not 0 < delta < 1:
         raise ValueError(f"delta must lie strictly between 0 and 1, got {delta}")
-    most = (rho + 2.0 * math.sqrt(rho) * math.sqrt(math.log(1.0 / delta))) * (1.0 + _ROUNDING)
+    most = (rho + 2.0 * math.sqrt(rho) * math.sqrt(-math.log(delta))) * (1.0 + _ROUNDING)
     if zcdp_delta(rho, 0.0) <= delta:
         return 0.0
     low, high = 0.0, most  # delta is covered at `high`, always
@@ -196,7 +200,7 @@ def releases_epsilon(plan: Plan, releases: int, delta: float) -> tuple[float, fl
 
 def _float_above(value: float | Fraction, name: str) -> float:
     """A positive number as a float that is at least as large."""
-    number = float(value)
+    number = float(value) if value < sys.float_info.max else math.inf
     if not 0 <= number < math.inf or not value > 0:
         raise ValueError(f"{name} must be positive and finite, got {value}")
     return math.nextafter(number, math.inf) if isinstance(value, Fraction) else number

@@ -16,12 +16,12 @@ from pathlib import Path
 from threading import local
 from typing import Any
 
-from pq.core.budget.account import Account, BudgetExceededError, Entry, LedgerError
+from pq.core.budget.account import Account, BudgetExceededError, Entry, LedgerError, account_delta, account_total
 from pq.core.budget.composition import Cost, PrivacyKind
 from pq.core.budget.events import account_event
 from pq.core.budget.storage import FileStorage, MemoryStorage, Storage, Transaction
 from pq.core.choices import Adjacency, check_choice
-from pq.core.exact import Number, budget_text, decimal_fraction
+from pq.core.exact import LARGEST_WHOLE, Number, budget_text, kept_fraction
 
 __all__ = ["BudgetExceededError", "Entry", "Ledger", "LedgerError", "as_ledger", "charge"]
 
@@ -29,7 +29,8 @@ __all__ = ["BudgetExceededError", "Entry", "Ledger", "LedgerError", "as_ledger",
 class Ledger:
     """An account of privacy budget, in memory; `Ledger.open` keeps one in a file that many processes share.
 
-    total: all the epsilon that may be spent on any one person, positive; a decimal such as 0.1 means one tenth. delta:
+    total: all the epsilon that may be spent on any one person, positive and at most 1e300; a decimal such as 0.1 means
+        one tenth. delta:
         all the delta, in [0, 1), None for 0. With a positive one many small spends cost less than their sum: the
         account is then kept in zCDP too, and `spent` is the less of both, see `pq.core.budget.composition.Cost`.
     who: name of whoever spends, which each entry then bears; none is guessed.
@@ -47,7 +48,7 @@ class Ledger:
     """
 
     def __init__(self, total: Number, delta: Number | None = None, *, who: str = "") -> None:
-        self._keep(MemoryStorage(_total(total), _delta(delta) or Fraction(0)), who)
+        self._keep(MemoryStorage(account_total(total), account_delta(delta)), who)
 
     def _keep(self, storage: Storage, who: str) -> None:
         self._storage, self._account, self._who, self._own = storage, Account(), _text_in(who, "who"), local()
@@ -66,7 +67,11 @@ class Ledger:
 
         path: of the file. total, delta, who: as for `Ledger`; with a total the file is made where there is none, and
         where there is one its totals must be these. Without, a missing file is a `FileNotFoundError`. Every spend is
-        there for good before it is granted. Raises `LedgerError` for a file that is no ledger, damaged or locked.
+        there for good before it is granted. Raises `LedgerError` for a file that is no ledger, damaged or locked, and
+        for one with a second name: a hard link, or a mount of the file alone (`docker -v one.ledger:/one.ledger`), as a
+        crash leaves beside one name what who comes by another would miss. Mount or share the folder; symbolic links are
+        fine. Mounts of a file are seen on Linux with /proc, by who comes by the mount. Not seen are names of before: do
+        not move, rename or copy a file after a crash before it was opened once, and none that is in use.
 
         >>> import tempfile
         >>> with tempfile.TemporaryDirectory() as folder:
@@ -74,8 +79,10 @@ class Ledger:
         ...     Ledger.open(f"{folder}/ages.ledger").remaining
         Fraction(3, 4)
         """
-        ledger = cls.__new__(cls)
-        ledger._keep(FileStorage(Path(path), None if total is None else _total(total), _delta(delta)), who)
+        ledger, spender = cls.__new__(cls), _text_in(who, "who")  # all is right before a file is made
+        most = None if total is None else account_total(total)
+        chance = None if delta is None else account_delta(delta)
+        ledger._keep(FileStorage(Path(path), most, chance), spender)
         return ledger
 
     @property
@@ -154,17 +161,19 @@ class Ledger:
         >>> ledger.spent
         Fraction(3, 4)
         """
-        cost = Cost.of(epsilon, kind, delta=delta, rho=rho)
+        known = None if rho is None else kept_fraction(rho, "rho")
+        cost = Cost.of(kept_fraction(epsilon, "epsilon"), kind, delta=kept_fraction(delta, "delta"), rho=known)
         if (pool is None) != (group is None):
             raise ValueError("pool and group must be given together")
         if not all(name is None or isinstance(name, str) for name in (pool, group)):
             raise TypeError("pool and group must be text")
+        what, *_ = [
+            _text_in(text or "", name) for text, name in ((str(what), "what"), (pool, "pool"), (group, "group"))
+        ]
         if adjacency is not None:
             check_choice(adjacency, Adjacency, "adjacency")
         self._enter(
-            Entry(
-                cost.epsilon, str(what), pool, group, cost.delta, cost.rho, adjacency, _signature(self._who), _moment()
-            ),
+            Entry(cost.epsilon, what, pool, group, cost.delta, cost.rho, adjacency, _signature(self._who), _moment()),
         )
 
     def _enter(self, entry: Entry) -> None:
@@ -176,8 +185,11 @@ class Ledger:
                     f"adjacency must be {known!r}, as in the ledger's other entries, got {entry.adjacency!r}: "
                     "budgets of different ones do not add"
                 )
-            if not self._account.cost(entry).fits(self.total, self.delta):
+            whole = self._account.cost(entry)
+            if not whole.fits(self.total, self.delta):
                 raise BudgetExceededError(self._refusal(entry))
+            if whole.epsilon.denominator > LARGEST_WHOLE:
+                raise ValueError("epsilon must have fewer digits: with what was spent before it is too long to be told")
             transaction.append(entry)
             number = len(self._account.entries) + 1
         self._own.number = number
@@ -297,20 +309,6 @@ def _caught_up(account: Account, transaction: Transaction, least: int) -> Accoun
     for entry in entries[len(known) :]:
         account.add(entry)
     return account
-
-
-def _total(value: Any) -> Fraction:
-    total = decimal_fraction(value, "total")
-    if total <= 0:
-        raise ValueError(f"total must be positive, got {value}")
-    return total
-
-
-def _delta(value: Any) -> Fraction | None:
-    delta = None if value is None else decimal_fraction(value, "delta")
-    if delta is not None and not 0 <= delta < 1:
-        raise ValueError(f"delta must lie in [0, 1), got {value}")
-    return delta
 
 
 def _signature(who: str) -> str:

@@ -3,6 +3,10 @@
 A spend is one transaction: the entries that others have made are read, the new one is checked and written, and nobody
 else writes in between. A process that is killed in the middle leaves the file as it was before. Connections live for
 one transaction each, and no fork happens during one: SQLite's locks do not survive forks.
+
+What SQLite needs to take back the half-written transaction of a killed process lies in a file beside the one name that
+the process used. Who came by another name would not see it, and would spend what is lost when it is found; so the file
+must have one name only, at the end of each transaction too.
 """
 
 from __future__ import annotations
@@ -10,6 +14,7 @@ from __future__ import annotations
 import os
 import secrets
 import sqlite3
+import stat
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -18,10 +23,11 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from pq.core.budget.account import Entry, LedgerError
+from pq.core.budget.account import Entry, LedgerError, account_delta, account_total
 from pq.core.locks import fork_safe_lock
 
 PATIENCE = 60.0  # seconds that a transaction waits for others
+JOURNAL = "-journal"  # ends the name of SQLite's own file
 APPLICATION = 0x7071_6C67  # marks a file as a ledger
 COLUMNS = ("epsilon", "what", "pool", "grouping", "delta", "rho", "adjacency", "who", "moment")
 SCHEMA = (
@@ -106,8 +112,11 @@ class FileStorage(Storage):
                 raise LedgerError(f"{self.path} is no ledger")
             if connection.execute("PRAGMA quick_check").fetchone()[0] != "ok":
                 raise LedgerError(f"{self.path} is damaged")
-            self.identity, *amounts = connection.execute("SELECT identity, total, delta FROM account").fetchone()
-            self.total, self.delta = map(Fraction, amounts)
+            try:
+                self.identity, *amounts = connection.execute("SELECT identity, total, delta FROM account").fetchone()
+                self.total, self.delta = account_total(Fraction(amounts[0])), account_delta(Fraction(amounts[1]))
+            except (TypeError, ValueError, ZeroDivisionError):
+                raise LedgerError(f"{self.path} is damaged, or made with a total beyond what is allowed") from None
         for name, given, kept in (("total", total, self.total), ("delta", delta, self.delta)):
             if given is not None and given != kept:
                 raise ValueError(f"{name} must be that of {path}, {kept}, got {given}")
@@ -122,16 +131,42 @@ class FileStorage(Storage):
     @contextmanager
     def _connection(self, begin: str, *, create: bool = False) -> Iterator[sqlite3.Connection]:
         """A connection for one transaction; an immediate one is the only one that may write."""
-        where = f"file:{quote(os.fsencode(self.path))}?mode={'rwc' if create else 'rw'}"
+        path = os.path.realpath(self.path)  # of symbolic links there is one end, and beside it SQLite's own file
+        where = f"file:{quote(os.fsencode(path))}?mode={'rwc' if create else 'rw'}"
         with _LOCK, self._readable():
+            self._check_names(path)  # also for whoever only looks: what they see may be half of a transaction
             connection = sqlite3.connect(where, uri=True, timeout=PATIENCE, isolation_level=None)
             try:
                 connection.execute("PRAGMA synchronous=EXTRA")  # FULL, and the folder too: it survives a power cut
                 connection.execute(begin)
                 yield connection
+                self._check_names(path)  # a name that comes after this finds a transaction that was not granted yet
                 connection.execute("COMMIT")
             finally:  # takes back what was not committed
                 connection.close()
+
+    def _check_names(self, path: str) -> None:
+        """Refuse a file with a second name, as far as that can be told. path: what all symbolic links lead to."""
+        try:
+            facts = os.stat(path)
+            if not stat.S_ISREG(facts.st_mode):  # SQLite says so
+                return
+            alone = _mount(path) != _mount(os.path.dirname(path))
+        except FileNotFoundError:  # SQLite says so, or makes it
+            return
+        except OSError as error:
+            raise LedgerError(f"{self.path} cannot be used: {error.strerror}") from None
+        if facts.st_nlink > 1:
+            raise LedgerError(
+                f"{self.path} has {facts.st_nlink} names (hard links), and a ledger must have one: beside it lies what "
+                f"a crash leaves to take back. Keep one, that with a {JOURNAL} beside it if there is one, and share "
+                "its folder"
+            )
+        if alone:
+            raise LedgerError(
+                f"{self.path} is mounted by itself, so that it has another name elsewhere, and a ledger must have one: "
+                "beside it lies what a crash leaves to take back. Mount or share its folder instead"
+            )
 
     @contextmanager
     def _readable(self) -> Iterator[None]:
@@ -166,6 +201,20 @@ class _Rows(Transaction):
         e = entry
         row = (e.epsilon, e.what, e.pool, e.group, e.delta, e.rho, e.adjacency, e.who, e.when)
         self._connection.execute(INSERT, [str(v) if isinstance(v, Fraction) else v for v in row])
+
+
+def _mount(path: str) -> str | None:
+    """The number of the mount in which something lies, where Linux tells it; None elsewhere."""
+    if not hasattr(os, "O_PATH"):
+        return None
+    place = os.open(path, os.O_PATH | os.O_CLOEXEC)  # opens nothing: closing it takes no lock of SQLite's away
+    try:
+        facts = Path(f"/proc/self/fdinfo/{place}").read_text(encoding="ascii")
+    except (FileNotFoundError, NotADirectoryError, PermissionError):  # no /proc
+        return None
+    finally:
+        os.close(place)
+    return next((line for line in facts.splitlines() if line.startswith("mnt_id:")), None)
 
 
 def _create(connection: sqlite3.Connection, total: Fraction, delta: Fraction) -> None:
