@@ -6,6 +6,7 @@ import itertools
 import math
 from collections.abc import Iterator
 from fractions import Fraction
+from typing import Any
 
 import joint_oracles as oracles
 import numpy as np
@@ -13,6 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import pq
 from pq.core.bounds.joint import joint_gap, joint_score
 from pq.core.interpolation import interpolate
 from pq.core.priors import Uniform
@@ -111,10 +113,33 @@ def test_interpolated_quantiles_are_finite_increasing_and_pass_through_the_value
     assert np.allclose(interpolate(levels, values, levels), values, rtol=1e-9, atol=1e-9 * (values[-1] - values[0]))
 
 
+@given(increasing, st.integers(0, 2**32 - 1))
+def test_levels_that_are_one_float_or_an_end_are_interpolated_too(values: list[float], seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    places = [0.0, 5e-324, 1e-300, 0.1, math.nextafter(0.1, 1), 0.5, 1 - 2.0**-53, 1.0]
+    levels = np.sort(rng.choice(places, size=len(values)))
+    quantiles = np.sort(np.concatenate([[0.0, 1.0], rng.random(20), levels]))
+    with np.errstate(all="ignore"):
+        out = interpolate(levels, values, quantiles)
+    assert np.all(np.isfinite(out)) and np.all(np.diff(out) >= 0.0)
+
+
+@pytest.mark.parametrize("mechanism", ["auto", "mixed"])
+def test_quantiles_that_are_one_float_are_released_from_every_column(mechanism: str) -> None:
+    """How many outputs are drawn depends on the records: it once raised where they were many, after the charge."""
+    close = [Fraction(1, 10) + Fraction(k, 10**30) for k in range(5)] + [Fraction(i, 20) for i in range(4, 19)]
+    tiny = [Fraction(k, 10**400) for k in range(1, 13)]
+    options: dict[str, Any] = {"epsilon": 0.03, "priors": Uniform(0, 1), "size_guess": 3000, "mechanism": mechanism}
+    for quantiles in (close, tiny, [1 - q for q in tiny]):
+        for x in ([], np.random.default_rng(0).random(3000)):
+            values = pq.release(x, quantiles, rng=1, **options).values
+            assert len(values) == len(quantiles) and np.all((values >= 0) & (values <= 1))
+
+
 def test_interpolation_names_its_arguments() -> None:
     for arguments, name in (
         (([0.5, 0.25], [0.0, 1.0], [0.1]), "levels"), (([0.25, 0.5], [1.0, 0.0], [0.1]), "values"),
-        (([0.5], [1.0], [1.5]), "quantiles"), (([0.0, 0.5], [0.0, 1.0], [0.1]), "levels"),
+        (([0.5], [1.0], [1.5]), "quantiles"), (([-0.1, 0.5], [0.0, 1.0], [0.1]), "levels"),
     ):  # fmt: skip
         with pytest.raises(ValueError, match=name):
             interpolate(*arguments)
