@@ -169,6 +169,86 @@ def test_a_distribution_is_tabulated_while_nobody_else_moves_the_filters(monkeyp
     assert free == [False]
 
 
+def test_a_child_forked_while_a_thread_compiles_leaves_the_work_to_the_formulas() -> None:
+    """Whoever it compiles for, and also where it imports the compiler; what was there at the fork still runs."""
+    run("""
+from types import SimpleNamespace
+from pq.core.machine import engine
+from pq.core.machine.engine import Engine
+
+class Fake:
+    def __init__(self, make):
+        self.make = lambda tell: make() or True
+    def load(self):
+        return False
+    def __call__(self):
+        return "ran"
+
+engine.find_spec = lambda name: None
+sys.modules["fake_kernels"] = SimpleNamespace(quick=Fake(lambda: None), slow=Fake(wait))
+there, unborn, *slow = (Engine("fake_kernels", name) for name in ("quick", "quick", "slow", "slow"))
+assert there.ready(1e9) and there() == "ran"
+
+def formulas():
+    assert there.ready(0.0) and there() == "ran"
+    for one in (slow[1], unborn, Engine("fake_kernels", "quick")):
+        assert not one.ready(1e9) and not one.ready(1e9)
+        try:
+            one()
+        except RuntimeError:
+            continue
+        raise AssertionError("ran")
+    assert ends(lambda: None) and small()
+
+def compiles():
+    assert Engine("fake_kernels", "quick").ready(1e9)
+
+for busy in (lambda: slow[0].ready(1e9), slow[1]):
+    with meanwhile(busy):
+        assert ends(formulas)
+assert ends(compiles)
+
+from numba.core.compiler_lock import global_compiler_lock
+from llvmlite.binding.ffi import lib
+import numba
+
+def holding(lock):
+    def hold():
+        with lock:
+            wait()
+    return hold
+
+slow[1] = unborn
+for lock in (global_compiler_lock, lib._lock):
+    with meanwhile(holding(lock)):
+        assert ends(formulas)
+assert ends(compiles)
+numba.__spec__._initializing = True
+assert ends(formulas)
+""")
+
+
+def test_machine_code_is_not_sought_where_its_lock_is_held_by_the_parent() -> None:
+    """A function that is asked for without an engine, too."""
+    run("""
+from pq.core.machine.loss import laplace_losses
+
+laplace_losses.dispatcher._cache = None
+laplace_losses.dispatcher.compile = lambda signature: wait()
+laplace_losses.load = lambda: False
+
+def asks():
+    try:
+        laplace_losses()
+    except RuntimeError:
+        return
+    raise AssertionError("ran")
+
+with meanwhile(laplace_losses.make):
+    assert ends(asks)
+""")
+
+
 def test_a_child_forked_in_the_middle_of_a_step_can_save_and_go_on() -> None:
     run("""
 import tempfile
