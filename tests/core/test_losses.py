@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from pq import losses
 from pq.core.losses.laplace import laplace_interval_arrays, laplace_interval_learned
+from pq.core.machine.engine import Engine
 
 TINY = 1e-290  # smaller results may be zero or subnormal
 
@@ -232,9 +233,14 @@ def test_interval_never_warns_whatever_the_data(rows):
     losses.laplace_interval(theta, phi, lower, upper, min_width=1.0)
 
 
-def test_losses_in_a_learners_units_are_those_of_the_intervals_there() -> None:
+@pytest.mark.parametrize("machine", [True, False])
+def test_losses_in_a_learners_units_are_those_of_the_intervals_there(
+    machine: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Against the closed form to full precision, also of intervals to widen, of half lines, and of one row for all; a
     mutant that does not widen is far off."""
+    if not machine:
+        monkeypatch.setattr(Engine, "ready", lambda self, seconds: False)
     rng = np.random.default_rng(3)
     loc, scale, least = np.array([3.0, -40.0]), np.array([0.5, 20.0]), np.array([0.02, 0.1])
     theta, phi = rng.normal(size=(50, 2)), rng.uniform(0.1, 9.0, (50, 2))
@@ -251,8 +257,11 @@ def test_losses_in_a_learners_units_are_those_of_the_intervals_there() -> None:
     assert np.all(as_they_are[0] - widened[0] > 5.0)
 
 
+@pytest.mark.parametrize("machine", [True, False])
 @pytest.mark.parametrize("fast", [losses.laplace_interval_fast, laplace_interval_arrays])
-def test_fast_variants_agree_on_moderate_numbers(fast):
+def test_fast_variants_agree_on_moderate_numbers(fast, machine, monkeypatch):
+    if not machine:
+        monkeypatch.setattr(Engine, "ready", lambda self, seconds: False)
     rng = np.random.default_rng(3)
     theta, phi, lower = rng.normal(size=500), rng.uniform(0.1, 5.0, 500), rng.normal(size=500) * 4
     width = rng.uniform(0.01, 5.0, 500)

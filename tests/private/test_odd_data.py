@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import math
-import os
 import re
-import subprocess
-import sys
 import warnings
 from collections.abc import Callable
 from fractions import Fraction
@@ -529,35 +526,6 @@ def test_what_an_engine_panics_with_is_kept_back_and_an_interrupt_is_not() -> No
         assert caught.value.__context__ is None and caught.value.__cause__ is None
     with pytest.raises(KeyboardInterrupt):
         released(KeyboardInterrupt())
-
-
-FORKED_WHILE_READING = """
-import os, signal, threading
-import pq
-from pq.private.columns import door
-
-def hold():
-    with door.quiet():
-        held.set()
-        done.wait()
-
-held, done = threading.Event(), threading.Event()
-threading.Thread(target=hold, daemon=True).start()
-held.wait()
-child = os.fork()
-if child == 0:
-    signal.alarm(20)
-    pq.release([1, 2, 3], [0.5], epsilon=1, priors=pq.Cauchy(0, 1))
-    os._exit(0)
-status = os.waitpid(child, 0)[1]
-done.set()
-raise SystemExit(status)
-"""
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="no forks here")
-def test_a_child_forked_while_a_thread_reads_can_read() -> None:
-    subprocess.run([sys.executable, "-W", "ignore", "-c", FORKED_WHILE_READING], check=True, timeout=120)
 
 
 def test_simulated_releases_are_as_silent_as_single_ones() -> None:

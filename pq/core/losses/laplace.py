@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+
+from pq.core.machine.engine import Engine
 
 __all__ = ["laplace_interval", "laplace_interval_arrays", "laplace_interval_fast", "widen"]
 
@@ -16,6 +19,8 @@ _SPLITTER = 134217729.0  # 2**27 + 1 cuts a float64 into two halves of 26 bits
 _SERIES_BELOW = 0.3
 # Bernoulli numbers B_2j / (2j)! of w / (e^w - 1) = 1 - w/2 + sum_j B_2j w^2j / (2j)!, highest power first.
 _BERNOULLI = (-691 / 1307674368000, 1 / 47900160, -1 / 1209600, 1 / 30240, -1 / 720, 1 / 12)
+_FAST = Engine("pq.core.machine.loss", "laplace_losses")
+_LEARNED = Engine("pq.core.machine.loss", "learned_losses")
 
 
 def _exact_product(x: FloatArray, y: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -152,13 +157,12 @@ def laplace_interval_fast(
 
     The arguments broadcast. width: of the intervals, at least the public resolution.
     """
-    from pq.core.machine.loss import laplace_losses  # brings the compiler: half a second, once
-
     shape = np.broadcast_shapes(theta.shape, phi.shape, low.shape, high.shape, width.shape)
     given = [np.ascontiguousarray(np.broadcast_to(a, shape)).reshape(-1) for a in (theta, phi, low, high, width)]
+    if not _FAST.ready(math.inf):
+        return _quietly(*(array.reshape(shape) for array in given))
     out = np.empty((3, given[0].size))
-    evaluate: Any = laplace_losses
-    evaluate(*given, out)
+    _FAST(*given, out)
     loss, d_theta, d_phi = out.reshape(3, *shape)
     return loss, d_theta, d_phi
 
@@ -178,14 +182,30 @@ def laplace_interval_learned(
     theta, phi: (..., m) in those units. lower, upper: (..., m), or (m,) for all, in the unit of the data. loc, scale,
     least: (m,).
     """
-    from pq.core.machine.loss import learned_losses  # brings the compiler: half a second, once
-
     rows = [np.ascontiguousarray(a).reshape(-1, a.shape[-1]) for a in (theta, phi, lower, upper)]
     out = np.empty((3, *rows[0].shape))
-    evaluate: Any = learned_losses
-    evaluate(*rows, *map(np.ascontiguousarray, (loc, scale, least)), out)
+    if _LEARNED.ready(math.inf):
+        _LEARNED(*rows, *map(np.ascontiguousarray, (loc, scale, least)), out)
+    else:
+        out[:] = _learned_slowly(rows, loc, scale, least)
     loss, d_theta, d_phi = out.reshape(3, *theta.shape)
     return loss, d_theta, d_phi
+
+
+def _quietly(*arguments: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    with np.errstate(all="ignore"):
+        return _laplace_interval(*arguments)
+
+
+def _learned_slowly(
+    rows: list[FloatArray], loc: FloatArray, scale: FloatArray, least: FloatArray
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """What `pq.core.machine.loss.learned_losses` does, by the formulas."""
+    with np.errstate(all="ignore"):
+        theta, phi, *ends = rows
+        low, high = ((np.resize(end, theta.shape) - loc) / scale for end in ends)
+        width = np.maximum(high - low, least)
+        return _laplace_interval(theta, phi, *widen(low, high, least), width)
 
 
 def laplace_interval_arrays(

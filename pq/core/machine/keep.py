@@ -25,7 +25,6 @@ import os
 import pickle
 import secrets
 import sys
-import threading
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -35,6 +34,9 @@ from numba import njit, types
 from numba.core.bytecode import FunctionIdentity
 from numba.core.caching import CompileResultCacheImpl, FunctionCache
 from numba.core.serialize import dumps
+
+from pq.core.locks import Renewable
+from pq.core.machine.engine import at_work
 
 # Free for threads; division by zero gives infinity, as in numpy.
 _OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
@@ -120,13 +122,13 @@ class Kept:
     def __init__(self, signature: Any, function: Any, digest: int) -> None:
         self.signature, self.py_func = signature, function
         self.dispatcher = _shelved(njit(**_OPTIONS)(function), digest)
-        self._lock = threading.Lock()
+        self._lock = Renewable()
 
     def load(self) -> bool:
         """Whether the machine code is there without compiling."""
         if self.dispatcher.overloads:
             return True
-        with self._lock:
+        with at_work(), self._lock.now:
             code = self.dispatcher._cache.load_overload(self.signature, self.dispatcher.targetctx)
             if code is not None and not self.dispatcher.overloads:
                 self.dispatcher.add_overload(code)
@@ -135,7 +137,7 @@ class Kept:
 
     def make(self, *, tell: bool = False) -> bool:
         """Load or compile the machine code, once; `tell`: with a word to a person who waits for it."""
-        with self._lock:
+        with at_work(), self._lock.now:
             if not self.dispatcher.overloads:
                 if tell:
                     _tell()

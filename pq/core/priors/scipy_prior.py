@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,6 +12,7 @@ from pq.core.priors.base import FAMILIES, Prior, set_parameters
 from pq.core.priors.numerics import Array
 from pq.core.priors.panels import Panels
 from pq.core.priors.tabulate import tabulated
+from pq.core.quiet import quiet
 
 
 @dataclass(frozen=True, repr=False)
@@ -48,8 +48,7 @@ class ScipyPrior(Prior, twin=None, kernel=None):
 
     def __post_init__(self) -> None:
         low, high = (float(end) for end in self.frozen.support())
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with quiet():
             panels = tabulated(self.frozen, low, high)
         set_parameters(self, _panels=panels, _support=(low, high))
 

@@ -14,13 +14,9 @@ Only what the type of the column declares, not its values, can be refused: text,
 
 from __future__ import annotations
 
-import logging
 import math
-import os
-import threading
-import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable
+from contextlib import nullcontext
 from functools import cached_property
 from typing import Any, Protocol
 
@@ -28,6 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pq.core.kind import NUMBER, Kind
+from pq.core.quiet import quiet
 from pq.private.columns.declared import Array, declaration_of
 from pq.private.columns.library import is_ready, library_of
 
@@ -73,35 +70,6 @@ def kind_and_floats(x: Any) -> tuple[Kind, Array]:
     with quiet():
         kind, read, _ = declaration_of(x, library_of(x)).of(x)
         return kind, read()
-
-
-FILTERS = threading.RLock()
-LOUDEST = 2**31  # level of a log; libraries may have levels of their own
-
-
-def _free_filters() -> None:
-    """A child must not wait for a reader that only its parent has. (A lock that is taken before each fork would not do:
-    readers may wait for a thread that forks.)"""
-    global FILTERS
-    FILTERS = threading.RLock()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_free_filters)
-
-
-@contextmanager
-def quiet() -> Iterator[None]:
-    """No warnings and nothing in Python's logs: those of a library may depend on the values, or hold one. One thread at
-    a time: the filters are the process's."""
-    with FILTERS, warnings.catch_warnings(), np.errstate(all="ignore"):
-        warnings.simplefilter("ignore")
-        before = logging.root.manager.disable
-        logging.disable(max(before, LOUDEST))
-        try:
-            yield
-        finally:
-            logging.disable(before)
 
 
 def _known_in_order(values: Array) -> Array:

@@ -21,8 +21,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from pq.core.quiet import quiet
 from pq.private.columns.declared import running
-from pq.private.columns.door import quiet
 
 INVALID = (
     "the file must be valid: readable by its separator, encoding and compression, every quote closed and every row "

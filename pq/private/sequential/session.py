@@ -11,11 +11,11 @@ import inspect
 import math
 import os
 import secrets
-import threading
 from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
+from threading import Lock
 from typing import Any, Literal
 
 import numpy as np
@@ -26,6 +26,7 @@ from pq.core.budget.guarantee import Guarantee
 from pq.core.budget.ledger import Ledger, as_ledger
 from pq.core.choices import check_choice, check_name
 from pq.core.exact import Number, budget_float, budget_fraction, quantile_fractions
+from pq.core.locks import Renewable
 from pq.core.priors import LogUniform
 from pq.core.request import Request
 from pq.private.columns.counts import Counts
@@ -120,7 +121,7 @@ class Session:
     def _begin(self, rng: np.random.Generator | None) -> None:
         """A sequence of its own, of this process: a name in a ledger, a source of noise, a lock."""
         self._pool, self._rng = f"sequence {secrets.token_hex(8)}", rng
-        self._process, self._lock = os.getpid(), threading.Lock()
+        self._process, self._lock = os.getpid(), Renewable(Lock)
         self._maker: Mechanism | None = None  # of the last data set
 
     def __copy__(self) -> Session:
@@ -141,7 +142,7 @@ class Session:
         """
         if os.getpid() != self._process:
             self._begin(None)
-        with self._lock, np.errstate(all="ignore"):  # public features and released values may be of any size
+        with self._lock.now, np.errstate(all="ignore"):  # public features and released values may be of any size
             return self._step(np.array(features, dtype=np.float64), x)
 
     def _step(self, features: npt.NDArray[np.float64], x: Any) -> Release:
@@ -234,7 +235,7 @@ class Session:
 
     def _store(self, path: Path) -> Identity:
         """`save`, and what tells the file from any other."""
-        with self._lock:  # not in the middle of a step
+        with self._lock.now:  # not in the middle of a step
             state = self.__getstate__()
             state["ledger"] = None if self.ledger is None else self.ledger.identity
             return store(state, path)
