@@ -78,7 +78,9 @@ def release_groups(
     priors, size_guess, public_total: as in `release`, alike for all groups, or a mapping from each key to its own.
     person: name of a column of texts, bytes, numbers, dates or times that says whose a record is. Of each person at
         most max_contributions records are kept, in at most max_groups groups, by a rule that looks at that person's
-        records only; records without an ID are dropped. Without it both numbers are a promise of the caller's.
+        records only; records without an ID are dropped. Without it both numbers are a promise of the caller's. Of a
+        list or a column of objects each ID is read alone: numbers that are exactly equal are one, whatever types they
+        are of, UUIDs and tuples of IDs are IDs, and objects of other classes are none.
     max_groups: groups in which one person may have records, at least 1.
     unknown: what becomes of records of no public key: left out ("drop"), or a further group with the key "other".
     max_contributions: records that one person may own in the whole table, at least max_groups, which is the default.

@@ -73,9 +73,38 @@ def declaration_of(x: Any, library: str) -> Declared:
         return Declared(NUMBER, lambda x: np.asarray(x, dtype=np.float64), "none")
     if hasattr(x, "__array__"):
         return _of_array_like(x)
+    held = array_of_buffer(x)
+    if isinstance(held, np.ndarray):
+        return _held_by(held)
+    if isinstance(held, memoryview):
+        raise refused("memoryview")  # the name of a type of ctypes would tell how many records there are
     if not isinstance(x, Iterable) and not hasattr(x, "__getitem__"):
         raise refused(type(x).__name__)
     return Declared(NUMBER, listed, "none")
+
+
+def array_of_buffer(x: Any) -> Any:
+    """A column that is a buffer, as `memoryview` and `array.array` are, as numpy's array of the same memory, which has
+    the type that the buffer's format declares: Python can list some formats only. A buffer of a format that numpy has
+    no type for is its `memoryview`, and any other column is x as it is. Never raises.
+    """
+    if isinstance(x, (list, tuple, *WITHOUT_COLUMN)) or library_of(x) in LIBRARIES or hasattr(x, "__array__"):
+        return x
+    try:
+        view = memoryview(x)
+    except Exception:  # no buffer
+        return x
+    try:
+        return np.asarray(view)
+    except ValueError:
+        return view
+
+
+def _held_by(held: npt.NDArray[Any]) -> Declared:
+    if held.ndim != 1:
+        raise ValueError("x must be one-dimensional")
+    known = of_dtype(held.dtype)
+    return Declared(known.kind, lambda x: known.read(held), "none")
 
 
 def listed(x: Any) -> Array:
@@ -132,9 +161,7 @@ def _of_array_like(x: Any) -> Declared:
     dtype = getattr(x, "dtype", None)
     if isinstance(dtype, np.dtype):
         return Declared(of_dtype(dtype).kind, _converted, "none")
-    held = running(np.asarray)(x)  # nothing else tells its type
-    known = of_dtype(held.dtype)
-    return Declared(known.kind, lambda x: known.read(held), "none")
+    return _held_by(running(np.asarray)(x))  # nothing else tells its type
 
 
 def of_pandas_type(dtype: Any) -> Declared:

@@ -52,7 +52,8 @@ def count(
         rounded after their distinct values have been counted.
     person: name of a column of texts, bytes, numbers, dates or times that says whose record a row is; a row without an
         ID is dropped, and of a person at most max_contributions records are kept, by a rule that looks at that person's
-        records only. Not beside count, and the distinct pairs of person and value must fit in memory.
+        records only. Not beside count, and the distinct pairs of person and value must fit in memory. IDs in lists and
+        columns of objects are read as in `pq.release_groups`.
         max_contributions: at least 1; the counts carry it, and `pq.release` refuses them where it is promised less.
 
     Returns `Counts`, which stands for the column in `pq.release` and has the same law. Raises `TypeError` or

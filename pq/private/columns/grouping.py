@@ -20,13 +20,13 @@ import numpy as np
 from pq.core.kind import NUMBER, Kind
 from pq.core.quiet import quiet
 from pq.private.columns.counts import Counts
-from pq.private.columns.declared import Declared, declaration_of, running
+from pq.private.columns.declared import Declared, array_of_buffer, declaration_of, running
 from pq.private.columns.door import as_floats
 from pq.private.columns.keys import TEXT, KeyColumn, Keys, declared_type
 from pq.private.columns.library import library_of
 from pq.private.columns.persons import GroupedRecords, Persons, bounded
 from pq.private.columns.reduce import numbers_in, numbers_out, on_step
-from pq.private.columns.tables import OpenTable, declared_in, opened
+from pq.private.columns.tables import OpenTable, Types, declared_in, opened
 
 KEY, VALUE, PERSON, RECORDS = COLUMNS = ("key", "value", "person", "records")
 NO_KEY = float("inf")  # where a record has none of the public keys, which are finite
@@ -199,7 +199,9 @@ def open_table(x: Any, argument: str = "table") -> OpenTable:
     if isinstance(x, Mapping):
         if len({len(column) for column in x.values()}) > 1:
             raise ValueError(f"{argument} must have columns of one length")
-        return OpenTable({name: partial(_in_mapping, _dtype(x[name]), x[name]) for name in x}, lambda _: x.__getitem__)
+        held = {name: array_of_buffer(x[name]) for name in x}
+        types: Types = {name: partial(_in_mapping, _dtype(column), column) for name, column in held.items()}
+        return OpenTable(types, lambda _: held.__getitem__)
     with quiet():
         table = opened(x, library_of(x))
     if table is None:

@@ -117,6 +117,7 @@ class Keys:
         return np.where(known[found] == numbers, order[found], len(known))
 
     def _place(self, item: Any, unknown: int) -> int:
+        """A record meets the public keys, and no other record."""
         try:
             return self.index.get(item, unknown)
         except Exception:  # without a hash, or with an equality that fails

@@ -8,22 +8,17 @@ person are kept favours no value. A record that is missing is kept only where th
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass
-from numbers import Number
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from pq.core.kind import seconds_of
 from pq.private.columns.counts import IntArray, finite_numbers
 from pq.private.columns.door import Array, as_floats
+from pq.private.columns.identity import Hashes, IdentityForm, digests_of, identity_of, mixed
 from pq.private.columns.keys import items_of
-from pq.private.columns.record import TIMES
 
-Hashes = npt.NDArray[np.uint64]
-MASK = 2**64 - 1
 LARGEST_BOUND = 2**53  # more records than a column may hold
 MOST_ALIKE = 64  # of more records of a person that are alike, so many draw lots for being kept, or as many as may be
 
@@ -37,14 +32,13 @@ class Persons:
 
     @classmethod
     def of(cls, column: Any, times: bool = False) -> Persons:
-        """IDs are one where Python finds them equal; a null, a NaN, a blank text or what has no hash is none. A column
-        that is declared to hold dates or times is read as one of values is, in seconds: libraries hold dates that the
-        calendars of Python and pandas lack, and count in units of their own."""
-        known: dict[Any, int] = {}
-        items = as_floats(column).tolist() if times else items_of(column)
-        codes = np.array([_code(item, known) for item in items], dtype=np.int64)
-        digests = np.array([_digest(item) for item in known] + [0], dtype=np.uint64)
-        return cls(codes, digests[codes])
+        """IDs are one where they have one form, see `pq.private.columns.identity`. A column that is declared to hold
+        dates or times is read as one of values is, in seconds: libraries hold dates that the calendars of Python and
+        pandas lack, and count in units of their own."""
+        known: dict[IdentityForm, int] = {}
+        forms = map(identity_of, as_floats(column).tolist() if times else items_of(column))
+        codes = np.array([-1 if one is None else known.setdefault(one, len(known)) for one in forms], dtype=np.int64)
+        return cls(codes, np.append(digests_of(known), np.uint64(0))[codes])
 
 
 @dataclass(frozen=True)
@@ -73,10 +67,10 @@ def bounded(rows: GroupedRecords, most_records: int, most_groups: int) -> Groupe
     held = np.minimum(alike, max(most_records, MOST_ALIKE))
     one = np.repeat(order[starts], held)
     copy = np.arange(len(one)) - np.repeat(np.cumsum(held) - held, held)
-    group_hash = _mixed(digest[one] ^ _mixed(place[one].astype(np.uint64)))
+    group_hash = mixed(digest[one] ^ mixed(place[one].astype(np.uint64)))
     one, copy = _first(one, copy, (place[one], group_hash), (person[one], place[one]), person, most_groups)
-    group_hash = _mixed(digest[one] ^ _mixed(place[one].astype(np.uint64)))
-    record_hash = _mixed(group_hash ^ _mixed(bits[one] ^ _mixed(copy.astype(np.uint64))))
+    group_hash = mixed(digest[one] ^ mixed(place[one].astype(np.uint64)))
+    record_hash = mixed(group_hash ^ mixed(bits[one] ^ mixed(copy.astype(np.uint64))))
     ties = (copy, bits[one], place[one], record_hash, missing[one])
     one, copy = _first(one, copy, ties, (np.arange(len(one)),), person, most_records)
     return GroupedRecords(place[one], values[one], np.ones(len(one), dtype=np.int64))
@@ -106,34 +100,3 @@ def _is_start(*columns: Any) -> npt.NDArray[np.bool_]:
     if len(start):
         start[1:] = np.any([column[1:] != column[:-1] for column in columns], axis=0)
     return start
-
-
-def _code(item: Any, known: dict[Any, int]) -> int:
-    try:
-        if item is None or item != item or (isinstance(item, str) and not item.strip()):
-            return -1
-        return known.setdefault(item, len(known))
-    except Exception:  # without a hash, or with an equality that fails
-        return -1
-
-
-def _digest(item: Any) -> int:
-    """64 bits of an ID, alike in every process, for numbers that are equal, and for times in every container."""
-    try:
-        if isinstance(item, TIMES):
-            item = seconds_of(item)
-        if isinstance(item, Number):
-            return int(_mixed(np.array([hash(item) & MASK], dtype=np.uint64))[0])
-        text = item if isinstance(item, str) else repr(item)
-        return int.from_bytes(hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "big")
-    except Exception:  # an object that has no text
-        return 0
-
-
-def _mixed(words: Hashes) -> Hashes:
-    """A bijection of 64 bits that leaves no order (the finaliser of SplitMix64)."""
-    with np.errstate(over="ignore"):
-        words = words + np.uint64(0x9E3779B97F4A7C15)
-        words = (words ^ (words >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-        words = (words ^ (words >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-        return np.asarray(words ^ (words >> np.uint64(31)))

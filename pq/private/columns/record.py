@@ -35,7 +35,7 @@ def number_of(value: Any) -> float:
             return _real(value)
         if isinstance(value, (str, bytes)):
             return PLAIN_CELLS.read(value if isinstance(value, str) else value.decode("latin-1"))
-        inner = _content(value)
+        inner = content_of(value)
         return math.nan if inner is value else number_of(inner)
     except Exception:  # an object whose own methods fail; who interrupts or ends the process is obeyed, whoever it is
         return math.nan
@@ -53,7 +53,7 @@ def _real(value: Any) -> float:
         return math.inf if value > 0 else -math.inf
 
 
-def _content(value: Any) -> Any:
+def content_of(value: Any) -> Any:
     """What a wrapper of one value holds; the value itself if it is no wrapper."""
     if isinstance(value, tuple) and len(value) == 1:
         return value[0]

@@ -1,0 +1,156 @@
+"""Who somebody is: an ID in a form of its own, by a rule that looks at nothing but that ID (Section 3.1).
+
+Python's `==` is no rule for persons. `numpy.float64(2**127)` equals thousands of whole numbers that differ from each
+other, `Decimal` fails at numpy's integers, a class may do as it likes: were IDs compared as they are, one person could
+make others one, or make their records vanish. Only forms are compared. They are of Python's own types, whose equality
+is exact, and of two that are equal each equals whatever the other does.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import hashlib
+from collections.abc import Collection
+from decimal import Decimal
+from fractions import Fraction
+from numbers import Integral, Rational, Real
+from typing import Any, TypeAlias
+from uuid import UUID
+
+import numpy as np
+import numpy.typing as npt
+
+from pq.core.exact import MOST_DIGITS
+from pq.core.kind import seconds_of
+from pq.private.columns.record import TIMES, content_of
+
+IdentityForm: TypeAlias = "str | int | float | tuple[str, Any]"  # of a pair, the first says what the second is
+Hashes = npt.NDArray[np.uint64]
+WORD = 2**64
+
+
+def identity_of(item: Any) -> IdentityForm | None:
+    """The form of an ID; None for what is none: a null, a NaN, a blank text, and an object of any class but these.
+
+    Texts and bytes are themselves. Numbers that are exactly equal have one form, of whatever types they are; only a
+    `Decimal` of more than `MOST_DIGITS` digits before or after the point is no ID. Times are read in seconds, as values
+    are: a day is the instant at which it begins. UUIDs are IDs, and so are tuples of IDs. What wraps one value is that
+    value, see `pq.private.columns.record.number_of`. Never raises.
+
+    >>> identity_of(np.float32(2.0)), identity_of(Decimal("0.50")), identity_of("2"), identity_of(" ")
+    (2, 0.5, '2', None)
+    """
+    try:
+        return _form_of(item)
+    except Exception:  # an object whose own methods fail, or a number without a ratio, as NaN is
+        return None
+
+
+def digests_of(forms: Collection[IdentityForm]) -> Hashes:
+    """64 bits of each ID (n,), alike in every process."""
+    held = [_held_in(form) for form in forms]
+    is_number = [isinstance(one, (int, float, Fraction)) for one in held]
+    words = [hash(one) % WORD if number else _word_of(one) for one, number in zip(held, is_number, strict=True)]
+    found = np.array(words, dtype=np.uint64)
+    return np.where(is_number, mixed(found), found)
+
+
+def mixed(words: Hashes) -> Hashes:
+    """A bijection of 64 bits that leaves no order (the finaliser of SplitMix64)."""
+    with np.errstate(over="ignore"):
+        words = words + np.uint64(0x9E3779B97F4A7C15)
+        words = (words ^ (words >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        words = (words ^ (words >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        return np.asarray(words ^ (words >> np.uint64(31)))
+
+
+def _held_in(form: IdentityForm) -> Any:
+    if not isinstance(form, tuple):
+        return form
+    return Fraction(*form[1]) if form[0] == "ratio" else form[1]
+
+
+def _word_of(held: Any) -> int:
+    text = held if isinstance(held, str) else repr(held)
+    return int.from_bytes(hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "big")
+
+
+def _form_of(item: Any) -> IdentityForm | None:
+    """May raise. Methods are the builtin classes' own, whatever a class derived from these has in their place."""
+    kind = type(item)
+    if kind is int:
+        return item
+    if kind is str:
+        return item if item.strip() else None
+    if kind is float:
+        return int(item) if item.is_integer() else item if item == item else None
+    if kind is bytes:
+        return "bytes", item
+    if kind is Decimal:
+        return _form_of_decimal(item)
+    if isinstance(item, str):
+        return _form_of(str.__str__(item))
+    if isinstance(item, float):
+        return _form_of(float.__pos__(item))
+    if isinstance(item, bytes):
+        return _form_of(b"".join((item,)))
+    if isinstance(item, Decimal):
+        return _form_of_decimal(item)
+    if isinstance(item, TIMES):
+        return _form_of_time(item)
+    if isinstance(item, (Real, np.bool_)):
+        return _form_of_number(item)
+    if isinstance(item, UUID):
+        return "uuid", int(item.int)
+    inner = content_of(item)
+    if inner is not item:
+        return identity_of(inner)
+    return _form_of_parts(item) if isinstance(item, tuple) else None
+
+
+def _form_of_time(item: Any) -> IdentityForm | None:
+    seconds = float(seconds_of(item))
+    if seconds != seconds:
+        return None
+    if isinstance(item, dt.time):
+        return "time of day", seconds
+    return "duration" if isinstance(item, (dt.timedelta, np.timedelta64)) else "instant", seconds
+
+
+def _form_of_decimal(item: Decimal) -> IdentityForm | None:
+    if not Decimal.is_finite(item):
+        return _form_of(float(item))
+    if Decimal.adjusted(item) > MOST_DIGITS:
+        return None
+    whole = Decimal.__int__(item)
+    if Decimal.__eq__(item, whole):
+        return whole
+    return None if -int(Decimal.as_tuple(item)[2]) > MOST_DIGITS else _form_of_ratio(*Decimal.as_integer_ratio(item))
+
+
+def _form_of_number(item: Any) -> IdentityForm | None:
+    if isinstance(item, (Integral, np.bool_)):
+        return int(item)
+    try:
+        parts = (item.numerator, item.denominator) if isinstance(item, Rational) else item.as_integer_ratio()
+    except OverflowError:  # infinities have none
+        return _form_of(float(item))
+    ratio = Fraction(*map(int, parts))
+    return _form_of_ratio(ratio.numerator, ratio.denominator)
+
+
+def _form_of_ratio(above: int, below: int) -> IdentityForm:
+    """Of a fraction in lowest terms: a whole number; else the float that is equal, if one is; else the two terms."""
+    if below == 1:
+        return above
+    try:
+        near = above / below
+    except OverflowError:
+        return "ratio", (above, below)
+    return near if near.as_integer_ratio() == (above, below) else ("ratio", (above, below))
+
+
+def _form_of_parts(item: tuple[Any, ...]) -> IdentityForm | None:
+    """As a text, which has no depth: tuples in tuples in tuples may be too many to compare."""
+    parts = [identity_of(part) for part in tuple.__iter__(item)]
+    return None if not parts or None in parts else ("tuple", repr(parts))
