@@ -278,11 +278,16 @@ def right_gap(relative: Fraction, size: int) -> int:
     ],
 )
 def check_right_of_interval(subject: Callable[[Fraction, int], int] = right_gap) -> str:
-    """A step of the proof of item 1: for o beyond the right edge the gap is n - floor(q~ n)."""
+    """A step of the proof of item 1: for o beyond the right edge the gap is n - floor(q~ n), which is ceil((1 - q~) n)
+    for every q~ and n."""
+    size_, below, above, share = *z3.Ints("size below above"), z3.Real("share")  # share = q~ n
+    rounded = z3.And(below <= share, share < below + 1, above >= size_ - share, above < size_ - share + 1)
+    prove(z3.Implies(rounded, size_ - below == above), "for all n and relative quantiles")
     for relative, size in itertools.product(GAP_SAMPLE, range(30)):
         view = Restricted(Grid(size + 2), 1 + HALF, size + 1 + HALF)  # one record on either side
-        beyond = abs(view.below(size + 2 + HALF) - math.floor(relative * view.size))
-        assert view.size == size and beyond == subject(relative, size), (relative, size)
+        for o in (size + 1 + F(3, 4), size + 2 + HALF):
+            beyond = abs(view.below(o) - math.floor(relative * view.size))
+            assert view.size == size and beyond == subject(relative, size), (relative, size, o)
     return "beyond the right edge the gap is ceil((1 - q~) n); the printed floor is one too small unless q~ n is whole"
 
 

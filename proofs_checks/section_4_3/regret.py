@@ -483,6 +483,8 @@ def _display(steps: int, m: int, d: int, gamma: float, noise: float, size: int, 
         lambda t, m, d, gamma, e, noise: _display(t, m, d, gamma, noise, m * d, min(1.0, e)),
         lambda t, m, d, gamma, e, noise: _display(t, m, d, gamma, noise, d, min(1.0, e * (2 if m > 1 else 1))),
         lambda *case: (learning_display(*case)[0] / case[1], learning_display(*case)[1]),
+        lambda *case: learning_display(1 << (case[0].bit_length() - 1), *case[1:]),  # floor for ceiling, and of T
+        lambda t, *case: learning_display(t + 1, *case),
         *(lambda *case, by=by: (by * learning_display(*case)[0], learning_display(*case)[1]) for by in (0.99, 1.01)),
         *(lambda *case, by=by: (learning_display(*case)[0], by * learning_display(*case)[1]) for by in (0.99, 1.01)),
     ],
@@ -490,7 +492,9 @@ def _display(steps: int, m: int, d: int, gamma: float, noise: float, size: int, 
 def check_learning_display(subject: Callable[..., Display] = learning_display) -> str:
     """What thm:dpftrl yields with the range m^2 log d, L = d/gamma, Delta_2 = (2d/gamma) min{1, eps~_m} and the width
     2 sqrt(log(md)), at any step size. The smaller eps in the place of eps~_m is true as well, by our sensitivity."""
-    for steps, m, d, epsilon, eta in itertools.product((2, 64, 1024), (1, 3, 50), (2, 8), (0.05, 0.4, 3.0), (0.1, 7.0)):
+    for steps, m, d, epsilon, eta in itertools.product(
+        (2, 3, 64, 1000), (1, 3, 50), (2, 8), (0.05, 0.4, 3.0), (0.1, 7.0)
+    ):
         gamma, noise = 0.25, 4.0
         sensitivity = 2 * d / gamma * min(1.0, epsilon * (2 if m > 1 else 1))
         known: dict[str, Any] = {"regularizer_range": m**2 * math.log(d), "lipschitz": d / gamma, "beta": 0.1}
