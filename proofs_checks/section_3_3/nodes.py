@@ -195,6 +195,8 @@ def check_outside_mass(case: tuple[str, bool] = ("conditional", True)) -> str:
     chosen = laws[subject]
     assert chosen[0] == chosen[1] == chosen[2], "the mass outside has an effect"
     assert laws["edge"][0] == laws["edge"][1] != laws["edge"][2]
+    atom = adapt({**inside, **outer[0], low: F(1, 10)}, low, high, "conditional")
+    assert mechanism(Restricted(data, low, high), HALF, atom, z) != laws["conditional"][0], "an atom on an edge is kept"
     for adaptation, (i, part) in itertools.product(("conditional", "edge"), enumerate(outer)):
         for others in ((), (1,), (5, 6, 7), (1, 2, 2, 9)):
             whole = Points(tuple(F(x) for x in sorted((3, 4, *others))))

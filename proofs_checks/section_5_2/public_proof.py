@@ -220,6 +220,8 @@ def check_sum_of_losses(subject: Callable[[Any, Any], Any] = sum_bound) -> str:
     assert whole < subject(largest, 1), "the step fails"
     assert whole > ball(F(999_999, 10**6)) * subject(largest, 1), "more than is needed"
     assert 4 * largest - whole < ball(F(1, 10**5))
+    tail = 20 + math.log(2) - 1e-5  # Laplace(1, 1/10) on (-inf, x_1], (-1, 1) under one law, (-1 + 1e-6, 1) the other
+    assert 4 * tail > subject(20 + math.log(0.2 / 1.999), 1), "rank 0 keeps the step, though no interval is below 1.999"
     return (
         f"sum of two losses on |rho - rho'|: {float(whole):.3f} for 4 M TV = {float(4 * largest):.3f}, printed 2 M TV"
     )
