@@ -316,6 +316,7 @@ def check_worse_in_m(subject: Callable[[int], arb] = golden) -> str:
     "ours:kary-shares",
     "cor:multiple",
     "lem:prior",
+    "text:repetitions",
     rejects=[lambda total: log_ball(total), lambda total: log_ball(total * F(99, 100))],
 )
 def check_edge_total(subject: Callable[[Fraction], arb] = lambda total: arb(0)) -> str:
