@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from fractions import Fraction
 from functools import cache
 
@@ -328,4 +329,7 @@ def check_recursion_edges(subject: Callable[[Sequence[int], Sequence[int]], int]
         assert mechanism(empty, F(1, 3), restricted, F(1, 9)) == restricted, "its law is the restricted prior"
         assert empty.size == 0 and {empty.below(o) for o in restricted} == {0}, "every gap is 0"
         assert adaptation == "conditional" or {low, high} < set(restricted), "edges are possible outputs"
+    equal = Algorithm((HALF,) * 7, ({HALF: F(1)},) * 7, (HALF,) * 7)
+    with suppress(ZeroDivisionError):  # a node between two equal quantiles has no relative quantile
+        raise AssertionError(equal.law(Grid(1)))
     return "Algorithm 2: with o_1 of the list for the node's own output, 3/4 comes out at rank 5n/8 without any noise"
