@@ -180,6 +180,7 @@ def check_difference_terms(subject: Callable[..., float] = bounds.pubpri_differe
     assert math.isclose(subject(1000, 10, total_variation=0.0, **metres), plain)
     loss, *slopes = laplace_quantiles(np.zeros(3), np.ones(3), np.full(3, 0.1), np.full(3, 0.1 + 1e-12))
     assert 25 < loss < math.inf and np.all(np.abs(slopes[0]) <= 1), "a narrow interval: a large loss, small slopes"
+    assert laplace_interval(0.0, 1.0, 0.1, 0.1)[0] == math.inf, "equal records at the ranks: no prior has a finite loss"
     return "thm:pubpri by differences: 2 G TV + descent + G sqrt(2 log(1/beta)/T), term by term, in any unit"
 
 
