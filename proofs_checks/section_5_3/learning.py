@@ -272,6 +272,18 @@ def check_update_tells(subject: tuple[float, float] = (1, 0.5)) -> str:
     return "after one step from 0 the location is +eta or -eta: it says which of two data sets there was"
 
 
+# T, m, d, epsilon', delta', beta'
+RUNS = (
+    *((1, 1, 1, 1.0, 1e-6, 0.1), (2, 2, 7, 0.1, 1e-9, 0.9), (3, 7, 2, 3.0, 0.01, 1e-9), (100, 3, 4, 0.5, 1e-6, 0.1)),
+    *((1000, 2, 3, 30.0, 0.3, 0.5), (10**6, 9, 20, 8.0, 1e-6, 0.1)),
+)
+BOXES: tuple[dict[str, float], ...] = (
+    {"feature_bound": 2.0, "weight_bound": 0.7, "data_bound": 3.0, "scale_min": 0.2, "scale_max": 1.5},
+    {"feature_bound": 0.1, "weight_bound": 5.0, "data_bound": 40.0, "scale_min": 0.9, "scale_max": 1.0},
+    {"feature_bound": 1.0, "weight_bound": 1.0, "data_bound": 0.1, "scale_min": 0.01, "scale_max": 30.0},
+)
+
+
 def two_runs(steps: int, m: int, d: int, box: dict[str, float], budget: tuple[float, float], beta: float) -> float:
     """Corrected: the sum of both runs of DP-FTRL, each at half of everything that is spent, its failures too."""
     return sum(bounds.thm_dpftrl(steps, **known) for known in run_arguments(steps, m, d, box, budget, beta))
@@ -303,23 +315,23 @@ def _whole_budget(steps: int, m: int, d: int, box: Any, budget: Any, beta: float
         lambda *a, **k: bounds.sequential_step_sizes(*a, **{**k, "epsilon": 2 * k["epsilon"]}),
         lambda *a, **k: _resized(bounds.sequential_step_sizes(*a, **k), 1.01, 1.0),
         lambda *a, **k: _resized(bounds.sequential_step_sizes(*a, **k), 1.0, 0.99),
+        lambda steps, **k: bounds.sequential_step_sizes(steps + 1, **k),
+        lambda *a, **k: bounds.sequential_step_sizes(*a, **{**k, "beta": 0.1}),
     ],
 )
 def check_least_of_steps(subject: Callable[..., bounds.StepSizes] = bounds.sequential_step_sizes) -> str:
     """Range/eta + eta T L (L + noise) of both runs, at the step sizes: the bound of thm:sequential, the least sum."""
-    box = {"feature_bound": 2.0, "weight_bound": 0.7, "data_bound": 3.0, "scale_min": 0.2, "scale_max": 1.5}
-    for steps, m, d, epsilon in ((1, 1, 1, 1.0), (100, 3, 4, 0.5), (10**6, 9, 20, 8.0)):
-        known: dict[str, Any] = {"quantiles": m, "features": d, "epsilon": epsilon, "delta": 1e-6, "beta": 0.1, **box}
+    for (steps, m, d, epsilon, delta, beta), box in itertools.product(RUNS, BOXES):
+        known: dict[str, Any] = {"quantiles": m, "features": d, "epsilon": epsilon, "delta": delta, "beta": beta, **box}
         total = 0.0
-        for run, eta in zip(
-            run_arguments(steps, m, d, box, (epsilon, 1e-6), 0.1), subject(steps, **known), strict=True
-        ):
+        runs = run_arguments(steps, m, d, box, (epsilon, delta), beta)
+        for run, eta in zip(runs, subject(steps, **known), strict=True):
             spread = run["gaussian_width"] + math.sqrt(2 * math.log(steps / run["beta"]))
             noise = spread * run["noise"] * run["sensitivity"] * math.sqrt(steps.bit_length() - 1)
             slope = steps * run["lipschitz"] * (run["lipschitz"] + noise)
             total += run["regularizer_range"] / eta + eta * slope
         assert math.isclose(total, bounds.thm_sequential(steps, **known), rel_tol=1e-6), (steps, total)
-    return "thm:sequential: its step sizes give its bound, so they are the best ones, for three sizes"
+    return "thm:sequential: its step sizes give its bound, so they are the best ones, for six sizes and three boxes"
 
 
 def _resized(sizes: bounds.StepSizes, location: float, inverse_scale: float) -> bounds.StepSizes:
@@ -373,15 +385,18 @@ def check_sequence_failure(subject: Callable[..., float] = bounds.thm_sequential
         _whole_budget,
         lambda *case: 0.99 * two_runs(*case),
         lambda steps, m, d, box, *rest: two_runs(steps, m, 1, box, *rest),
+        lambda steps, *rest: two_runs(1 << steps.bit_length() - 1, *rest),
+        lambda steps, *rest: two_runs(steps + 1, *rest),
+        lambda *case: two_runs(*case[:-1], 0.1),
+        lambda steps, m, d, box, budget, beta: two_runs(steps, m, d, box, (budget[0], 1e-6), beta),
     ],
 )
 def check_sum_of_runs(subject: Callable[..., float] = two_runs) -> str:
     """thm:sequential is the sum of thm:dpftrl for the weights and for the scales, each at half of epsilon, delta and
     beta, with sensitivity twice the slope."""
-    box = {"feature_bound": 2.0, "weight_bound": 0.7, "data_bound": 3.0, "scale_min": 0.2, "scale_max": 1.5}
-    for steps, m, d, epsilon in ((1, 1, 1, 1.0), (100, 3, 4, 0.5), (10**6, 9, 20, 8.0)):
-        whole = bounds.thm_sequential(steps, quantiles=m, features=d, epsilon=epsilon, delta=1e-6, beta=0.1, **box)
-        parts = subject(steps, m, d, box, (epsilon, 1e-6), 0.1)
+    for (steps, m, d, epsilon, delta, beta), box in itertools.product(RUNS, BOXES):
+        whole = bounds.thm_sequential(steps, quantiles=m, features=d, epsilon=epsilon, delta=delta, beta=beta, **box)
+        parts = subject(steps, m, d, box, (epsilon, delta), beta)
         assert math.isclose(whole, parts, rel_tol=1e-9), (steps, m, d, whole, parts)
-        assert math.isclose(whole, stated_regret(steps, m, d, box, (epsilon, 1e-6), 0.1), rel_tol=1e-9), "the row"
+        assert math.isclose(whole, stated_regret(steps, m, d, box, (epsilon, delta), beta), rel_tol=1e-9), "the row"
     return "thm:sequential: two runs of thm:dpftrl at half of the budget and of the failure probability each"
