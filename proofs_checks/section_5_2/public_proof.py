@@ -449,15 +449,18 @@ def _unit_free_loss(reach: float, m: int, wide: float) -> float:
         lambda *a, **k: thm_pubpri(*a, **{**k, "beta": 2 * k["beta"]}),
         lambda *a, **k: thm_pubpri(*a, **{**k, "total_variation": k["total_variation"] / 2}),
         lambda *a, **k: thm_pubpri(*a, **{**k, "density_bound": k["density_bound"] / 2}),
+        lambda *a, **k: thm_pubpri(*a, **{**k, "density_bound": 3.0}),
+        lambda size, n, **k: thm_pubpri(-(-size // n) * n, n, **k),
         printed(thm_pubpri),
     ],
 )
 def check_terms(subject: Callable[..., float] = thm_pubpri) -> str:
     """The corrected bound from its parts: psi = beta'/(2 kappa n^2 T), so that no block is narrower but with beta'/2;
     M at that psi; 2 M TV; descent with D G of both parameters; two events of beta'/4; narrow blocks."""
-    kappa, boxes = 3.0, ((0.5, 0.2, 4.0), (3.0, 0.7, 0.7))
+    boxes = ((0.5, 0.2, 4.0, 3.0), (3.0, 0.7, 0.7, 0.2), (40.0, 0.1, 9.0, 1e4))  # B, scales and kappa
     sizes = ((1, 2, 3), (1, 2, 9), (3, 10, 1000), (100, 100, 10**6), (9, 20, 10**11))
-    for (m, n, size), (b, low, high), beta, tv in itertools.product(sizes, boxes, (0.1, 0.95, 1e-9), (0.0, 0.25, 1.0)):
+    places = itertools.product(sizes, boxes, (0.1, 0.95, 1e-9), (0.0, 0.25, 1.0))
+    for (m, n, size), (b, low, high, kappa), beta, tv in places:
         steps = size // n
         psi = beta / (2 * kappa * n**2 * steps)
         largest = _unit_free_loss(2 * b / low, m, high / psi)
