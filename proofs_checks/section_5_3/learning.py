@@ -387,7 +387,7 @@ def check_sequence_failure(subject: Callable[..., float] = bounds.thm_sequential
         lambda steps, m, d, box, *rest: two_runs(steps, m, 1, box, *rest),
         lambda steps, *rest: two_runs(1 << steps.bit_length() - 1, *rest),
         lambda steps, *rest: two_runs(steps + 1, *rest),
-        lambda *case: two_runs(*case[:-1], 0.1),
+        lambda steps, m, d, box, budget, beta: two_runs(steps, m, d, box, budget, 0.1),
         lambda steps, m, d, box, budget, beta: two_runs(steps, m, d, box, (budget[0], 1e-6), beta),
     ],
 )

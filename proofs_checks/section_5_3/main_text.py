@@ -61,12 +61,9 @@ def check_noise_of_large_budgets(subject: tuple[Callable[[int, float], float], f
     for delta in map(mpmath.mpf, ("0.5", "0.1", "1e-6", "1e-300")):
         for budget in (multiple * mpmath.log(2 / delta), 10 * multiple * mpmath.log(2 / delta)):
             assert exact_delta(budget, printed_multiplier(budget / 2, delta / 2)) > 0.9 > delta, "private"
-    for budget in (1e7, 1e9):
-        found = (
-            bounds.dpftrl_noise(1000, budget, 1e-6, version="corrected"),
-            bounds.dpftrl_noise(1000, budget, 1e-6, version="sharp"),
-        )
-        assert all(math.isclose(value, noise(10, budget), rel_tol=5e-3) for value in found), (budget, found)
+    for budget, (steps, nodes) in itertools.product((1e7, 1e9), ((1, 1), (3, 2), (64, 7), (1000, 10))):
+        found = [bounds.dpftrl_noise(steps, budget, 1e-6, version=version) for version in ("corrected", "sharp")]
+        assert all(math.isclose(value, noise(nodes, budget), rel_tol=5e-3) for value in found), (budget, found)
     return "printed noise: not private at 32 log(2/delta') and ten times that; what is falls like 1/sqrt(eps')"
 
 
@@ -113,10 +110,12 @@ def check_main_text(subject: tuple[Callable[..., float], Callable[..., bool]] = 
     l2 norm 1; with the printed noise they do for the stated budgets, and not without either limit."""
     noise, small = subject
     cases = 0
-    for steps, odds, epsilon in itertools.product((1, 2, 1000), (0.7, 14.0), (0.1, 50.0)):
+    for steps, odds, epsilon in itertools.product((1, 2, 3, 64, 1000), (0.7, 14.0), (0.1, 50.0)):
         wanted = bounds.dpftrl_noise(steps, epsilon / 2, math.exp(-odds))
         assert math.isclose(private_noise(steps, epsilon, odds), wanted, rel_tol=1e-9), (steps, odds, epsilon)
-    for steps, m, d, odds in itertools.product((1, 2, 2**20), (1, 10**30), (1, 10**30), (0.7, 14.0, 1e8)):
+    for steps, m, d, odds in itertools.product(
+        (1, 2, 3, 1000, 2**20), (1, 3, 10**30), (1, 7, 10**30), (0.7, 14.0, 1e8)
+    ):
         spread = 8 * (1 + math.sqrt(2 * math.log(2 * steps / 0.1)))
         logs = max(1.0, spread * math.sqrt(math.floor(math.log2(steps)) * steps.bit_length() / 2))
         for epsilon, scales in itertools.product((1e-6, 0.5, 14.0, 1e8, 1e15, 1e30), ((0.5, 1.0), (1e-3, 1e3))):
