@@ -8,11 +8,14 @@ from fractions import Fraction
 from itertools import combinations, product
 
 import numpy as np
+import sympy
+import z3
 
 from pq import bounds
 from proofs_checks.engine.registry import check
 from proofs_checks.section_4_3.sensitivity import gap_at, gradient_distance, slope_of
 from proofs_checks.tools.broken import printed, scaled
+from proofs_checks.tools.solver import follows
 
 F = Fraction
 
@@ -95,6 +98,16 @@ def check_sensitivity_of_few_cells(subject: Callable[[float, int, float], float]
             for more in (epsilon, -epsilon):  # the scores' ratio changes by a factor exp(epsilon) at most
                 moved = np.abs(p * np.exp(more) / (p * np.exp(more) + 1 - p) - p) * np.hypot(1 / w, 1 / (1 - w))
                 assert moved.max() <= limit * (1 + 1e-9), (gamma, epsilon, "two cells")
+    # for every d the limit of such pairs: two cells at the floor exchange the scores 1 and 1/h, h = exp(eps/2), others
+    # score 0, and the d - 2 weights of these are at the floor or above
+    cells, floor, h = sympy.symbols("d gamma h", positive=True)
+    low, high = (cells / floor * score / (1 + 1 / h) for score in (1 / h, 1))
+    wanted = 2 * (cells / floor * (h - 1) / (h + 1)) ** 2
+    assert sympy.simplify(2 * (high - low) ** 2 - wanted) == 0
+    quarter = ((h - 1) / (h + 1)).subs(h, sympy.exp(2 * h)) - sympy.tanh(h)  # eps/4 for h here
+    assert sympy.simplify(quarter.rewrite(sympy.exp)) == 0
+    many, least = z3.Reals("many least")
+    follows(many >= 3, least > 0, least <= 1, goal=many - 2 * least >= least * (many - 2))
     return "m = 1: sqrt(2)(d/gamma) tanh(eps/4) is the supremum for d >= 3; two cells have less unless gamma = 1"
 
 

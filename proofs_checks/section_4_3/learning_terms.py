@@ -54,7 +54,11 @@ def check_inner_product(subject: Callable[[int, Fraction], Fraction] = lambda d,
         scores = [sum(z ** abs(k - rank) * overlap(cell, part) for k, part in enumerate(pieces)) for cell in cells]
         inner = sum(subject(d, width) * s * w for s, w in zip(scores, weights, strict=True))
         assert inner == _psi(pieces, rank, z, cells, weights), (d, width, records)
-    return "Psi of a piecewise constant prior is <s, W>, s with the factor d/(b - a) once (200 exact cases)"
+    # in general both are sums over cells and pieces of one such term: W over the length of the cell, score and overlap
+    whole, cells_, score, shared, share = z3.Reals("whole cells score shared share")
+    terms = share / (whole / cells_) * score * shared, cells_ / whole * (score * shared) * share
+    follows(whole > 0, cells_ > 0, goal=terms[0] == terms[1])
+    return "Psi of a piecewise constant prior is <s, W>, s with the factor d/(b - a) once (z3, 200 exact cases)"
 
 
 def _psi(

@@ -12,6 +12,7 @@ from typing import Any
 
 import mpmath
 import numpy as np
+import sympy
 import z3
 from flint import arb
 
@@ -84,6 +85,10 @@ def check_step_size(subject: Callable[..., float] = minimising_step) -> str:
             short = noise_of_bound(*case[:3], *case[4:]) / 2 * math.sqrt(math.log(levels) / levels)
             wanted = case[3] * case[1] / case[2] * math.sqrt(math.log(case[2]) / case[0] / (1 + short))
             assert math.isclose(printed_step(*case), wanted, rel_tol=1e-12), case
+    m, d, floor, t, x = sympy.symbols("m d gamma T X", positive=True)  # the corrected one in general, log d for d > 1
+    size = floor * m / d * sympy.sqrt(sympy.log(d) / (t * x))
+    whole = m**2 * sympy.log(d) / size + size * d**2 * t * x / floor**2
+    assert sympy.simplify(whole - 2 * m * d / floor * sympy.sqrt(t * x * sympy.log(d))) == 0, "2 sqrt(A D)"
     case = (2, 1, 8, 0.5, 0.5, 50.0, 0.05)
     assert printed_step(*case) == printed_step(*case[:5], 0.0, 0.05), "ignores the noise"
     loss = excess_of_step(printed_step(*case), case)
@@ -157,6 +162,8 @@ def check_robust_comparator(subject: Mixing = (mixing_weight, mixing_cost)) -> s
     given = (lam_ >= 0, lam_ < gamma_, gamma_ <= F(1, 2), share * (1 - lam_) == gamma_ - lam_)
     follows(*given, goal=z3.And(share > 0, share <= F(1, 2)))
     assert math.isclose(mixing_cost(F(1, 2)), math.log(2)), "the chord's end"
+    mine, flat = z3.Reals("mine flat")  # no inner product falls by more than 1 - x, so neither does their harmonic mean
+    follows(share >= 0, share <= 1, mine >= 0, flat >= 0, goal=(1 - share) * mine + share * flat >= (1 - share) * mine)
     gamma, lam = F(1, 2), F(2, 5)
     cost, claimed = mixing_cost(mixing_weight(gamma, lam)), 2 * float(gamma - lam) * math.log(2)
     assert (round(cost, 3), round(claimed, 3)) == (0.182, 0.139), "as the row says"

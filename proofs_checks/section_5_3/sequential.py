@@ -24,7 +24,6 @@ from proofs_checks.section_5_3.learning import least_loss
 from proofs_checks.tools.broken import printed, scaled
 from proofs_checks.tools.exact import ball
 from proofs_checks.tools.gaussian import corrected_multiplier, exact_delta, log_of
-from proofs_checks.tools.laplace import mpf_of
 from proofs_checks.tools.runs import prefix_nodes
 from proofs_checks.tools.solver import follows
 
@@ -391,8 +390,9 @@ def check_budgets(subject: Callable[..., tuple[Budget, ...]] = halves) -> str:
     """Two runs at (eps'/2, delta'/2) are (eps', delta') together and, with a release at eps - eps', (eps, delta'): the
     worst mechanisms need just that. Both Gaussian runs together lie within it on their own curve."""
     with mpmath.workdps(40):
-        for whole, part in ((F(2), F(1)), (F(1), F(1, 3)), (F(1, 2), F(1, 20))):
-            epsilon, learning, delta = mpf_of(whole), mpf_of(part), mpmath.mpf("1e-6")
+        cases = (("2", "1", "1e-6"), ("1", "0.3", "1e-20"), ("0.5", "0.05", "1e-6"), ("30", "20", "1e-5"))
+        for whole, part, both in cases:
+            epsilon, learning, delta = mpmath.mpf(whole), mpmath.mpf(part), mpmath.mpf(both)
             *runs, release = subject(epsilon, learning, delta)
             for budgets, limit in ((runs, learning), ((*runs, release), epsilon)):
                 worst = worst_delta(budgets, limit)
