@@ -184,6 +184,11 @@ def check_gradient_bounded(subject: Callable[[int, int, Sequence[int]], Fraction
         gaps = {gap_at(data, q, F(8)) for data in combinations(range(1, 8), n) for q in shares}
         gaps |= {gap_at(data, q, o) for data in combinations(range(1, 6), n) for q in shares for o in map(F, range(7))}
         assert max(gaps) == n, "the largest gap"
+    below, rank, size, least, score, inner = z3.Reals("below rank size least score inner")
+    counts = (below >= 0, below <= size, rank >= 0, rank <= size)
+    follows(*counts, goal=z3.And(below - rank <= size, rank - below <= size))  # for all n
+    # each entry of a quantile's own gradient: <s, W> is a mean of scores, so at least the least of them
+    follows(least > 0, score <= 1, inner >= least, goal=score / inner <= 1 / least)
     rng, reached = np.random.default_rng(79), F(0)
     for n in (1, 2, 5, 20):
         for budgets in ((1,), (1, 3), (2, 1, 1)):
