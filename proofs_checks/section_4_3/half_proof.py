@@ -82,9 +82,14 @@ def check_half_proof(subject: tuple[Terms, Callable[..., float]] = (per_step, bo
     scaled_by = whole.subs({spread: spread / modulus, step: step / modulus}, simultaneous=True)  # phi, eta over modulus
     assert sympy.simplify(scaled_by - spread / step - step * steps * each / modulus) == 0
     sizes = itertools.product((1, 2, 3, 100, 10**6), (0.5, 3.0), (0.2, 4.0), (0.0, 0.7), (1e-9, 0.1, 0.9))
-    for t, r, size, sigma, beta in sizes:
-        named: dict[str, Any] = {"regularizer_range": r, "lipschitz": size, "sensitivity": 1.5, "gaussian_width": 0.8}
-        norm = (0.8 + math.sqrt(2 * math.log(t / beta))) * sigma * 1.5 * math.sqrt(math.floor(math.log2(t)))
+    for (t, r, size, sigma, beta), (move, width) in itertools.product(sizes, ((1.5, 0.8), (0.1, 30.0))):
+        named: dict[str, Any] = {
+            "regularizer_range": r,
+            "lipschitz": size,
+            "sensitivity": move,
+            "gaussian_width": width,
+        }
+        norm = (width + math.sqrt(2 * math.log(t / beta))) * sigma * move * math.sqrt(math.floor(math.log2(t)))
         wanted = 2 * math.sqrt(r * t * float(cost(F(size), F(norm))))
         assert math.isclose(bound(t, noise=sigma, beta=beta, **named), wanted, rel_tol=1e-9), (t, r, size, sigma)
         assert wanted < bounds.thm_dpftrl(t, noise=sigma, beta=beta, **named), "with L"
