@@ -98,6 +98,12 @@ def check_sensitivity_of_few_cells(subject: Callable[[float, int, float], float]
             for more in (epsilon, -epsilon):  # the scores' ratio changes by a factor exp(epsilon) at most
                 moved = np.abs(p * np.exp(more) / (p * np.exp(more) + 1 - p) - p) * np.hypot(1 / w, 1 / (1 - w))
                 assert moved.max() <= limit * (1 + 1e-9), (gamma, epsilon, "two cells")
+    # two cells in general: p_1 moves by tanh(eps/4) at most, h = exp(eps/2), and 1/w^2 + 1/(1 - w)^2 is (1 - 2s)/s^2
+    # for s = w (1 - w), which falls with s, so that a weight at the floor is the worst
+    p, h, w, floor, s, t = z3.Reals("p h w floor s t")
+    follows(p >= 0, p <= 1, h >= 1, goal=p * h * h * (h + 1) <= (p * (h + 1) + h - 1) * (p * h * h + 1 - p))
+    follows(floor > 0, floor <= w, w <= 1 - floor, goal=floor * (1 - floor) <= w * (1 - w))
+    follows(t > 0, t <= s, 4 * s <= 1, goal=(1 - 2 * s) * t * t <= (1 - 2 * t) * s * s)
     # for every d the limit of such pairs: two cells at the floor exchange the scores 1 and 1/h, h = exp(eps/2), others
     # score 0, and the d - 2 weights of these are at the floor or above
     cells, floor, h = sympy.symbols("d gamma h", positive=True)
