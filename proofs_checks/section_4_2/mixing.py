@@ -61,9 +61,7 @@ def mixed_cases() -> Iterator[tuple[Grid, Fraction, Prior, Prior, Fraction]]:
     ],
 )
 def check_cor_quantile(subject: Callable[..., tuple[float, float]] = cor_quantile) -> str:
-    """Robust for every prediction and consistent for a perfect one, both on the same event: exact failure at most
-    beta.
-    """
+    """Robust for every prediction and consistent for a perfect one, both on one event: exact failure at most beta."""
     worst = 0.0
     for (data, q, perfect, unit, z), weight, beta, part in itertools.product(
         mixed_cases(), (F(0), F(1, 10), HALF, F(9, 10), F(1)), (F(1, 10), HALF), (F(1), F(1, 3))
