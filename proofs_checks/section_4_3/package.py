@@ -121,6 +121,8 @@ def check_noise_in_package(
             wanted = float(corrected_multiplier(epsilon, delta) * mpmath.sqrt(nodes))
             assert math.isclose(multiplier, wanted, rel_tol=1e-9), "sigma of ours:dpftrl-noise"
             assert exact_delta(epsilon, multiplier / math.sqrt(nodes)) <= delta, (steps, epsilon, delta)
+            printed = dpftrl_noise(steps, epsilon, delta, version="paper")
+            assert math.isclose(printed, math.sqrt(2 * math.ceil(math.log2(steps)) * math.log(1 / delta)) / epsilon)
         for epsilon, multiplier in ((0.5, 1.0), (1.0, 0.7), (3.0, 1.5), (0.1, 8.0)):
             exact = float(exact_delta(epsilon, multiplier))
             assert math.isclose(curve(epsilon, multiplier), exact, rel_tol=1e-9), (epsilon, multiplier)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable
+from typing import Any
 
 import mpmath
 import z3
@@ -12,6 +13,7 @@ import z3
 from pq import bounds
 from pq.losses import laplace_interval
 from proofs_checks.engine.registry import check
+from proofs_checks.section_5_3.learning import BOXES, RUNS
 from proofs_checks.tools.gaussian import exact_delta, printed_multiplier
 from proofs_checks.tools.runs import run_arguments
 from proofs_checks.tools.solver import follows
@@ -168,3 +170,38 @@ def check_main_rate(subject: tuple[float, float, float, float] = (0.75, 0.75, -0
     later = l2_average(**{**at, "steps": 2**80 - 1}) / here  # type: ignore[arg-type]
     assert 2.0**-20 < later < 2.0**-20 * 2**0.75, "1/sqrt(T), and the logarithm of T to a power of 1/2 or so"
     return "thm:sequential, features of l2 norm 1: d^(3/4) m^(3/4) log(2/delta')^(1/4)/sqrt(eps' T), up to logs of T"
+
+
+def paper_regret(*args: Any, **named: Any) -> float:
+    """The package's printed regret."""
+    return bounds.thm_sequential(*args, **named, version="paper")
+
+
+@check(
+    "thm:sequential",
+    code=bounds.thm_sequential,
+    rejects=[
+        bounds.thm_sequential,
+        *(lambda *a, by=by, **k: by * paper_regret(*a, **k) for by in (0.99, 1.01)),
+        lambda steps, **k: paper_regret(steps + 1, **k),
+        *(
+            lambda *a, name=name, **k: paper_regret(*a, **{**k, name: 1.01 * k[name]})
+            for name in ("weight_bound", "feature_bound", "scale_min", "scale_max", "epsilon")
+        ),
+        lambda *a, **k: paper_regret(*a, **{**k, "delta": 1e-6}),
+        lambda *a, **k: paper_regret(*a, **{**k, "beta": 0.1}),
+    ],
+)
+def check_printed_sequence(subject: Callable[..., float] = paper_regret) -> str:
+    """The package's printed regret is the paper's: (B(F+1) + S)/s sqrt(m d ceil(log2(T+1)) T (4 + (8/eps')
+    sqrt(2 m d log(T/b) log(2/delta')))), s and S the scales."""
+    for (steps, m, d, epsilon, delta, beta), box in itertools.product(RUNS, BOXES):
+        low, high, reach = box["scale_min"], box["scale_max"], box["weight_bound"]
+        noise = math.sqrt(2 * m * d) * math.sqrt(math.log(steps / beta) * math.log(2 / delta)) / epsilon
+        inside = m * d * steps * (4 + 8 * noise)
+        wanted = (
+            (reach * box["feature_bound"] + reach + high) / low * math.sqrt(inside * math.ceil(math.log2(steps + 1)))
+        )
+        found = subject(steps, quantiles=m, features=d, epsilon=epsilon, delta=delta, beta=beta, **box)
+        assert math.isclose(found, wanted, rel_tol=1e-9), (steps, m, d, found, wanted)
+    return "thm:sequential as printed: the package's formula is the paper's, six sizes and three boxes"
