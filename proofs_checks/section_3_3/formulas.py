@@ -120,6 +120,7 @@ def check_kary_formula(subject: Callable[..., float] = thm_kary) -> str:
         *((scaled(binary_weighted, factor), kary_weighted) for factor in (0.99, 1.01)),
         *((binary_weighted, scaled(kary_weighted, factor)) for factor in (0.99, 1.01)),
         (lambda *a, **k: binary_weighted(*a, rounded=False), kary_weighted),
+        (binary_weighted, lambda *a, arity, rounded: kary_weighted(*a, arity=arity, rounded=False)),
         (thm_binary, kary_weighted),
     ],
 )
@@ -139,6 +140,8 @@ def check_weighted_formula(
         total = sum((arb(2).sqrt() ** j for j in range(kary_depth(m, arity))), arb(0))
         wanted = float(2 * (arity - 1) * total**2)
         assert math.isclose(leading(subject[1], m, arity=arity, rounded=False), wanted, rel_tol=1e-9), m
+        whole, plain = (subject[1](-1.0, 1.0, m, 0.5, arity=arity, rounded=rounded) for rounded in (True, False))
+        assert math.isclose(whole - plain, 4 * (2 ** (kary_depth(m, arity) - 1) - 1), abs_tol=1e-6), "thm:kary's ranks"
     return "pq's bounds for budgets by level: (sum sqrt F_j)^2 and (K - 1) (sum 2^(j/2))^2 twice over, k < 40"
 
 

@@ -216,3 +216,26 @@ def check_gradient_bounded(subject: Callable[[int, int, Sequence[int]], Fraction
     assert sum(slope_of([[F(1), F(0)]], [[few, 1 - few]])) > subject(2, 20, (1,)), "bounded"
     assert subject(4, 1, (2,)) == 4 * 3**2, "as the row says, exp(eps/2) = 9"
     return "gradient on the whole simplex: l1 norm <= d exp(max eps_i n/2) for n records; unbounded as n grows only"
+
+
+PAPER = printed(bounds.lem_refined_sensitivity)
+
+
+@check(
+    "lem:refined-sensitivity",
+    code=bounds.lem_refined_sensitivity,
+    rejects=[
+        bounds.lem_refined_sensitivity,
+        lambda epsilon, d, gamma, *, quantiles: d / gamma * math.expm1(epsilon * (1 + (quantiles > 1))),
+        lambda epsilon, d, gamma, *, quantiles: d / gamma * min(2.0, math.expm1(epsilon)),
+        lambda epsilon, d, gamma, *, quantiles: d / gamma * min(2.0, math.expm1(2 * epsilon)),
+        *(scaled(PAPER, by) for by in (0.99, 1.01)),
+    ],
+)
+def check_printed_sensitivity(subject: Callable[..., float] = PAPER) -> str:
+    """The package's printed bound is the paper's, (d/gamma) min{2, exp(eps~) - 1}, for all sizes of epsilon."""
+    sizes = product((0.01, 0.3, 0.6, 1.0, 1.2, 5.0, 100.0), ((2, 1.0), (3, 0.3), (7, 0.01)), (1, 2, 7))
+    for epsilon, (d, gamma), m in sizes:
+        wanted = d / gamma * min(2.0, math.expm1((1 if m == 1 else 2) * epsilon))
+        assert math.isclose(subject(epsilon, d, gamma, quantiles=m), wanted, rel_tol=1e-9), (epsilon, d, gamma, m)
+    return "lem:refined-sensitivity as printed: the package has (d/gamma) min{2, exp(eps~) - 1}, doubled for m > 1"
