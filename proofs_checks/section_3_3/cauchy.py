@@ -124,16 +124,21 @@ def check_cells_of_the_edge_tree(subject: tuple[int, Fraction] = (3, Fraction(1)
         scaled(cor_multi_cauchy, 1.01),
         lambda *a: cor_multi_cauchy(*a) - binary_depth(a[4]),
         lambda *a: cor_multi_cauchy(*a) + binary_depth(a[4]),
+        lambda *a: cor_multi_cauchy(*a[:-1], 0.25),
+        lambda radius, *a: cor_multi_cauchy(1.01, *a),
     ],
 )
 def check_multi_cauchy(subject: Callable[..., float] = cor_multi_cauchy) -> str:
     """The corrected bound is lem:empirical-quantiles for nodes with exp(-epsilon_i / 2) times the claimed mass: a rank
     a level for leftmost cells, 2(d - 1) for rounding; so at least one rank wherever the instance above errs by one."""
-    for epsilon, m in itertools.product((1.0, 40.0, 4000.0), (1, 2, 3, 7, 8, 100)):
+    places = [("1.01", "2", "1/3", 0.25), ("40", "0.5", "1e-6", 1e-9), ("3", "70", "0.9", 0.9)]  # R, width, psi, beta
+    for epsilon, m, (*lengths, beta) in itertools.product((1.0, 40.0, 4000.0), (1, 2, 3, 7, 8, 100), places):
         depth = next(d for d in range(1, 60) if 2**d > m)
-        mass = float((2 * 2 * ball(Fraction(1, 3)) / arb.pi() / (4 + 4 * ball(Fraction(101, 100)) ** 2)).log())
-        wanted = lem_empirical_quantiles(mass - epsilon / depth / 2, epsilon, m, 0.25)  # by check_multi_cauchy_cells
-        assert math.isclose(subject(1.01, 2.0, 1 / 3, epsilon, m, 0.25), wanted, rel_tol=1e-9), (epsilon, m)
+        radius, width, psi = map(Fraction, lengths)
+        mass = float((2 * ball(width * psi / (width**2 + 4 * radius**2)) / arb.pi()).log())
+        wanted = lem_empirical_quantiles(mass - epsilon / depth / 2, epsilon, m, beta)  # by check_multi_cauchy_cells
+        found = subject(float(radius), float(width), float(psi), epsilon, m, beta)
+        assert math.isclose(found, wanted, rel_tol=1e-9), (epsilon, m)
     assert subject(1.01, 2.0, 1.0, 40.0, 3, 0.25) >= 1
     # One level: the records -1 + k psi, k < 2000, and their median; no cell between two has more than psi/pi, so that
     # the tails, a thousand ranks off, have more than half of the weight 2^-1000 + 3 psi/pi at least.

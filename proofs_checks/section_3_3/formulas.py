@@ -30,8 +30,23 @@ PAPER = "paper"
 
 
 def leading(bound: Callable[..., float], m: int, **named: object) -> float:
-    """epsilon times a bound over its logarithm."""
-    return bound(-SPREAD, 1.0, m, 0.5, **named) / (SPREAD + math.log(2 * m))
+    """epsilon times a bound over its logarithm, the same for every epsilon and beta."""
+    places = ((1.0, 0.5), (0.01, 0.9), (30.0, 1e-9))
+    found = [
+        epsilon * bound(-SPREAD, epsilon, m, beta, **named) / (SPREAD + math.log(m / beta)) for epsilon, beta in places
+    ]
+    assert all(math.isclose(value, found[0], rel_tol=1e-9) for value in found), (m, found)
+    return found[0]
+
+
+def _at_half(bound: Callable[..., float]) -> Callable[..., float]:
+    """The bound at beta = 1/2, whatever beta is."""
+    return lambda log_psi, epsilon, m, beta, **named: bound(log_psi, epsilon, m, 0.5, **named)
+
+
+def _squared(bound: Callable[..., float]) -> Callable[..., float]:
+    """The bound with the square of epsilon."""
+    return lambda log_psi, epsilon, *rest, **named: bound(log_psi, epsilon**2, *rest, **named)
 
 
 @check(
@@ -40,7 +55,13 @@ def leading(bound: Callable[..., float], m: int, **named: object) -> float:
     "text:naive-baseline",
     "thm:binary",
     code=thm_binary,
-    rejects=[scaled(thm_binary, 0.99), scaled(thm_binary, 1.01), lambda *a, **k: thm_binary(*a, version=PAPER)],
+    rejects=[
+        scaled(thm_binary, 0.99),
+        scaled(thm_binary, 1.01),
+        _at_half(thm_binary),
+        _squared(thm_binary),
+        lambda *a, **k: thm_binary(*a, version=PAPER),
+    ],
 )
 def check_binary_formula(subject: Callable[..., float] = thm_binary) -> str:
     """2 k (F_{k+2} - 1) as corrected, 2 k phi^k as printed: growth m^0.694 and more than log^2 m."""
@@ -48,7 +69,8 @@ def check_binary_formula(subject: Callable[..., float] = thm_binary) -> str:
         m = 2**k - 1
         assert math.isclose(leading(subject, m, rounded=False), 2 * k * float(corrected_binary(k)), rel_tol=1e-9)
         assert math.isclose(leading(thm_binary, m, version=PAPER), 2 * k * float(golden(k)), rel_tol=1e-9)
-    growth = math.log(leading(thm_binary, 2**60 - 1) / leading(thm_binary, 2**59 - 1) * 59 / 60, 2)
+    large = [leading(thm_binary, 2**k - 1, rounded=False) / k for k in (59, 60)]
+    growth = math.log(large[1] / large[0], 2)
     assert math.isclose(growth, 0.6942419136306173, rel_tol=1e-9)
     return "pq's thm:binary has the constants of the recurrence, printed and corrected, k < 40"
 
@@ -65,6 +87,8 @@ def check_binary_formula(subject: Callable[..., float] = thm_binary) -> str:
     rejects=[
         scaled(thm_kary, 0.99),
         scaled(thm_kary, 1.01),
+        _at_half(thm_kary),
+        _squared(thm_kary),
         lambda *a, **k: thm_kary(*a, **{**k, "p": 2.5}),
         lambda *a, **k: thm_kary(*a, **{**k, "divided_twice": True}),
     ],
@@ -96,6 +120,7 @@ def check_kary_formula(subject: Callable[..., float] = thm_kary) -> str:
         *((scaled(binary_weighted, factor), kary_weighted) for factor in (0.99, 1.01)),
         *((binary_weighted, scaled(kary_weighted, factor)) for factor in (0.99, 1.01)),
         (lambda *a, **k: binary_weighted(*a, rounded=False), kary_weighted),
+        (binary_weighted, lambda *a, arity, rounded: kary_weighted(*a, arity=arity, rounded=False)),
         (thm_binary, kary_weighted),
     ],
 )
@@ -115,6 +140,8 @@ def check_weighted_formula(
         total = sum((arb(2).sqrt() ** j for j in range(kary_depth(m, arity))), arb(0))
         wanted = float(2 * (arity - 1) * total**2)
         assert math.isclose(leading(subject[1], m, arity=arity, rounded=False), wanted, rel_tol=1e-9), m
+        whole, plain = (subject[1](-1.0, 1.0, m, 0.5, arity=arity, rounded=rounded) for rounded in (True, False))
+        assert math.isclose(whole - plain, 4 * (2 ** (kary_depth(m, arity) - 1) - 1), abs_tol=1e-6), "thm:kary's ranks"
     return "pq's bounds for budgets by level: (sum sqrt F_j)^2 and (K - 1) (sum 2^(j/2))^2 twice over, k < 40"
 
 
@@ -146,6 +173,8 @@ def check_power_formula(subject: Callable[[float], float] = c_p) -> str:
     rejects=[
         scaled(lem_empirical_quantiles, 0.99),
         scaled(lem_empirical_quantiles, 1.01),
+        _at_half(lem_empirical_quantiles),
+        _squared(lem_empirical_quantiles),
         lambda *a, **k: lem_empirical_quantiles(*a, version=PAPER),
     ],
 )

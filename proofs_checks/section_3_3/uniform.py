@@ -96,9 +96,10 @@ def check_aq_bound(subject: Callable[..., float] = uniform_multiple) -> str:
     algorithm = Algorithm(SEVEN, priors, (F(1, 10**30),) * 7, adaptation="conditional")
     bound = subject(4.0, 1.0, 180 * math.log(10), 7, 0.5)
     assert _failure(Grid(3), algorithm, bound) <= HALF, f"claimed {bound:.2f}"
-    for m, epsilon in itertools.product((1, 2, 7, 8, 100), (0.1, 40.0)):
+    places = ((100, 2, 0.1), (3, F(1, 1000), 0.9), (F(1, 2), F(1, 4), 1e-9))  # b - a, psi and beta
+    for m, epsilon, (width, psi, beta) in itertools.product((1, 2, 3, 7, 8, 100), (0.1, 40.0), places):
         depth = next(d for d in range(1, 60) if 2**d > m)
-        node = float(log_ball(F(1, 50))) - epsilon / depth / 2  # by check_uniform_nodes
-        wanted = lem_empirical_quantiles(node, epsilon, m, 0.1)
-        assert math.isclose(subject(100.0, 2.0, epsilon, m, 0.1), wanted, rel_tol=1e-9), m
+        node = float(log_ball(F(psi) / width)) - epsilon / depth / 2  # by check_uniform_nodes
+        wanted = lem_empirical_quantiles(node, epsilon, m, beta)
+        assert math.isclose(subject(float(width), float(psi), epsilon, m, beta), wanted, rel_tol=1e-9), m
     return "AQ: (2/eps) d^2 log(m (b - a)/(beta psi)) + 3d - 2, exact laws; the leading term is attained at m = 1"

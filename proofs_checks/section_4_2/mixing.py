@@ -56,12 +56,12 @@ def mixed_cases() -> Iterator[tuple[Grid, Fraction, Prior, Prior, Fraction]]:
         lambda log_psi, epsilon, beta, weight: (math.inf, cor_quantile(log_psi, epsilon, beta, weight)[1] / 2),
         lambda *known: (cor_quantile(*known)[0] / (1 + (known[3] == 1)), math.inf),
         lambda *known: (math.inf, cor_quantile(*known)[1] / (1 + (known[3] == 0))),
+        lambda log_psi, epsilon, beta, weight: cor_quantile(log_psi, epsilon, beta / 2, weight),
+        lambda log_psi, epsilon, beta, weight: cor_quantile(log_psi / 2, epsilon, beta, weight),
     ],
 )
 def check_cor_quantile(subject: Callable[..., tuple[float, float]] = cor_quantile) -> str:
-    """Robust for every prediction and consistent for a perfect one, both on the same event: exact failure at most
-    beta.
-    """
+    """Robust for every prediction and consistent for a perfect one, both on one event: exact failure at most beta."""
     worst = 0.0
     for (data, q, perfect, unit, z), weight, beta, part in itertools.product(
         mixed_cases(), (F(0), F(1, 10), HALF, F(9, 10), F(1)), (F(1, 10), HALF), (F(1), F(1, 3))
@@ -76,6 +76,10 @@ def check_cor_quantile(subject: Callable[..., tuple[float, float]] = cor_quantil
             failed = sum(p for o, p in law.items() if gap(data, q, o) > limit * (1 + 1e-9))
             assert failed <= beta, (data, q, weight, limit)
             worst = max(worst, float(failed / beta))
+    for log_mass, epsilon, beta, weight in ((-3.0, 0.2, 0.7, 0.3), (-0.1, 7.0, 1e-9, 0.99), (-80.0, 1.0, 0.1, 1e-4)):
+        stated = [math.log(1 / beta) - math.log(weight) - log_mass, math.log(1 / beta) - math.log1p(-weight)]
+        found = subject(log_mass, epsilon, beta, weight)
+        assert all(math.isclose(a, 2 / epsilon * b, rel_tol=1e-9) for a, b in zip(found, stated, strict=True))
     assert subject(0.0, 1.0, 0.1, 0.0)[0] == math.inf
     assert subject(0.0, 1.0, 0.1, 1.0)[1] == math.inf
     assert math.isclose(subject(-2.0, 1.0, 0.1, 1.0)[0], lem_quantile(-2.0, 1.0, 0.1)), "the trusted prior alone"

@@ -7,11 +7,14 @@ import math
 from collections.abc import Callable
 from fractions import Fraction
 
+import z3
+
 from pq.bounds import cor_quantile, moment_consistency
 from proofs_checks.engine.registry import check
 from proofs_checks.tools.broken import scaled
 from proofs_checks.tools.cases import mix, one_quantile_cases
 from proofs_checks.tools.exact import Grid, Restricted, gap, mechanism, psi
+from proofs_checks.tools.solver import follows
 
 F = Fraction
 HALF = F(1, 2)
@@ -48,6 +51,12 @@ def check_moment_consistency(subject: Callable[[float, float, float], float] = m
         limit = subject(-2 * math.log(z), float(law[far + HALF]), float(weight))
         assert math.isclose(limit, far, rel_tol=1e-6), (limit, far)
     assert subject(1.0, 0.05, 0.0) == 0.0
+    # in general: all scores of rank k or more add to at most lambda z^k, beside 1 - lambda on the optimal cell, and z^k
+    # is below the reciprocal of 1 + lambda/(beta (1 - lambda)) where k is above the bound
+    lam, beta, power, far = z3.Reals("lambda beta power far")
+    known = (lam >= 0, lam < 1, beta > 0, beta < 1, far >= 0, far <= lam * power)
+    beyond = power * (beta * (1 - lam) + lam) <= beta * (1 - lam)
+    follows(*known, beyond, goal=far <= beta * (1 - lam + far))
     for mass, above in ((F(1, 2), False), (F(1), False), (F(2), True)):  # of a trusted prior that lies 40 ranks away
         prior, z = {HALF: HALF, 40 + HALF: mass / 2}, F(9, 10)
         chance = mechanism(Restricted(Grid(40), *WHOLE), F(1, 99), prior, z)[40 + HALF]

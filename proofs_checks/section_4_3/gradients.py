@@ -8,11 +8,14 @@ from fractions import Fraction
 from itertools import combinations, product
 
 import numpy as np
+import sympy
+import z3
 
 from pq import bounds
 from proofs_checks.engine.registry import check
 from proofs_checks.section_4_3.sensitivity import gap_at, gradient_distance, slope_of
 from proofs_checks.tools.broken import printed, scaled
+from proofs_checks.tools.solver import follows
 
 F = Fraction
 
@@ -95,6 +98,22 @@ def check_sensitivity_of_few_cells(subject: Callable[[float, int, float], float]
             for more in (epsilon, -epsilon):  # the scores' ratio changes by a factor exp(epsilon) at most
                 moved = np.abs(p * np.exp(more) / (p * np.exp(more) + 1 - p) - p) * np.hypot(1 / w, 1 / (1 - w))
                 assert moved.max() <= limit * (1 + 1e-9), (gamma, epsilon, "two cells")
+    # two cells in general: p_1 moves by tanh(eps/4) at most, h = exp(eps/2), and 1/w^2 + 1/(1 - w)^2 is (1 - 2s)/s^2
+    # for s = w (1 - w), which falls with s, so that a weight at the floor is the worst
+    p, h, w, floor, s, t = z3.Reals("p h w floor s t")
+    follows(p >= 0, p <= 1, h >= 1, goal=p * h * h * (h + 1) <= (p * (h + 1) + h - 1) * (p * h * h + 1 - p))
+    follows(floor > 0, floor <= w, w <= 1 - floor, goal=floor * (1 - floor) <= w * (1 - w))
+    follows(t > 0, t <= s, 4 * s <= 1, goal=(1 - 2 * s) * t * t <= (1 - 2 * t) * s * s)
+    # for every d the limit of such pairs: two cells at the floor exchange the scores 1 and 1/h, h = exp(eps/2), others
+    # score 0, and the d - 2 weights of these are at the floor or above
+    cells, floor, h = sympy.symbols("d gamma h", positive=True)
+    low, high = (cells / floor * score / (1 + 1 / h) for score in (1 / h, 1))
+    wanted = 2 * (cells / floor * (h - 1) / (h + 1)) ** 2
+    assert sympy.simplify(2 * (high - low) ** 2 - wanted) == 0
+    quarter = ((h - 1) / (h + 1)).subs(h, sympy.exp(2 * h)) - sympy.tanh(h)  # eps/4 for h here
+    assert sympy.simplify(quarter.rewrite(sympy.exp)) == 0
+    many, least = z3.Reals("many least")
+    follows(many >= 3, least > 0, least <= 1, goal=many - 2 * least >= least * (many - 2))
     return "m = 1: sqrt(2)(d/gamma) tanh(eps/4) is the supremum for d >= 3; two cells have less unless gamma = 1"
 
 
@@ -171,6 +190,11 @@ def check_gradient_bounded(subject: Callable[[int, int, Sequence[int]], Fraction
         gaps = {gap_at(data, q, F(8)) for data in combinations(range(1, 8), n) for q in shares}
         gaps |= {gap_at(data, q, o) for data in combinations(range(1, 6), n) for q in shares for o in map(F, range(7))}
         assert max(gaps) == n, "the largest gap"
+    below, rank, size, least, score, inner = z3.Reals("below rank size least score inner")
+    counts = (below >= 0, below <= size, rank >= 0, rank <= size)
+    follows(*counts, goal=z3.And(below - rank <= size, rank - below <= size))  # for all n
+    # each entry of a quantile's own gradient: <s, W> is a mean of scores, so at least the least of them
+    follows(least > 0, score <= 1, inner >= least, goal=score / inner <= 1 / least)
     rng, reached = np.random.default_rng(79), F(0)
     for n in (1, 2, 5, 20):
         for budgets in ((1,), (1, 3), (2, 1, 1)):
@@ -192,3 +216,26 @@ def check_gradient_bounded(subject: Callable[[int, int, Sequence[int]], Fraction
     assert sum(slope_of([[F(1), F(0)]], [[few, 1 - few]])) > subject(2, 20, (1,)), "bounded"
     assert subject(4, 1, (2,)) == 4 * 3**2, "as the row says, exp(eps/2) = 9"
     return "gradient on the whole simplex: l1 norm <= d exp(max eps_i n/2) for n records; unbounded as n grows only"
+
+
+PAPER = printed(bounds.lem_refined_sensitivity)
+
+
+@check(
+    "lem:refined-sensitivity",
+    code=bounds.lem_refined_sensitivity,
+    rejects=[
+        bounds.lem_refined_sensitivity,
+        lambda epsilon, d, gamma, *, quantiles: d / gamma * math.expm1(epsilon * (1 + (quantiles > 1))),
+        lambda epsilon, d, gamma, *, quantiles: d / gamma * min(2.0, math.expm1(epsilon)),
+        lambda epsilon, d, gamma, *, quantiles: d / gamma * min(2.0, math.expm1(2 * epsilon)),
+        *(scaled(PAPER, by) for by in (0.99, 1.01)),
+    ],
+)
+def check_printed_sensitivity(subject: Callable[..., float] = PAPER) -> str:
+    """The package's printed bound is the paper's, (d/gamma) min{2, exp(eps~) - 1}, for all sizes of epsilon."""
+    sizes = product((0.01, 0.3, 0.6, 1.0, 1.2, 5.0, 100.0), ((2, 1.0), (3, 0.3), (7, 0.01)), (1, 2, 7))
+    for epsilon, (d, gamma), m in sizes:
+        wanted = d / gamma * min(2.0, math.expm1((1 if m == 1 else 2) * epsilon))
+        assert math.isclose(subject(epsilon, d, gamma, quantiles=m), wanted, rel_tol=1e-9), (epsilon, d, gamma, m)
+    return "lem:refined-sensitivity as printed: the package has (d/gamma) min{2, exp(eps~) - 1}, doubled for m > 1"

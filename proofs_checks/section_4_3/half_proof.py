@@ -34,6 +34,22 @@ BROKEN: list[Terms] = [
 ]
 
 
+def _formula(cost: Terms, bound: Callable[..., float]) -> None:
+    """The bound at its best step size, with the cost of a step; below that of thm:dpftrl."""
+    sizes = itertools.product((1, 2, 3, 100, 10**6), (0.5, 3.0), (0.2, 4.0), (0.0, 0.7), (1e-9, 0.1, 0.9))
+    for (t, r, size, sigma, beta), (move, width) in itertools.product(sizes, ((1.5, 0.8), (0.1, 30.0))):
+        named: dict[str, Any] = {
+            "regularizer_range": r,
+            "lipschitz": size,
+            "sensitivity": move,
+            "gaussian_width": width,
+        }
+        norm = (width + math.sqrt(2 * math.log(t / beta))) * sigma * move * math.sqrt(math.floor(math.log2(t)))
+        wanted = 2 * math.sqrt(r * t * float(cost(F(size), F(norm))))
+        assert math.isclose(bound(t, noise=sigma, beta=beta, **named), wanted, rel_tol=1e-9), (t, r, size, sigma)
+        assert wanted < bounds.thm_dpftrl(t, noise=sigma, beta=beta, **named), "with L"
+
+
 @check(
     "ours:half-of-lipschitz",
     "thm:dpftrl/regret",
@@ -41,6 +57,8 @@ BROKEN: list[Terms] = [
     rejects=[
         *((s, bounds.dpftrl_half) for s in BROKEN),
         *((per_step, scaled(bounds.dpftrl_half, s)) for s in (0.99, 1.01)),
+        (per_step, lambda steps, **known: bounds.dpftrl_half(steps, **{**known, "beta": 0.1})),
+        (per_step, lambda steps, **known: bounds.dpftrl_half(steps + 1, **known)),
     ],
 )
 def check_half_proof(subject: tuple[Terms, Callable[..., float]] = (per_step, bounds.dpftrl_half)) -> str:
@@ -79,12 +97,7 @@ def check_half_proof(subject: tuple[Terms, Callable[..., float]] = (per_step, bo
     assert sympy.simplify(at - 2 * sympy.sqrt(spread * steps * each)) == 0
     scaled_by = whole.subs({spread: spread / modulus, step: step / modulus}, simultaneous=True)  # phi, eta over modulus
     assert sympy.simplify(scaled_by - spread / step - step * steps * each / modulus) == 0
-    for t, r, size, sigma in itertools.product((1, 2, 100, 10**6), (0.5, 3.0), (0.2, 4.0), (0.0, 0.7)):
-        named: dict[str, Any] = {"regularizer_range": r, "lipschitz": size, "sensitivity": 1.5, "gaussian_width": 0.8}
-        norm = (0.8 + math.sqrt(2 * math.log(t / 0.1))) * sigma * 1.5 * math.sqrt(math.floor(math.log2(t)))
-        wanted = 2 * math.sqrt(r * t * float(cost(F(size), F(norm))))
-        assert math.isclose(bound(t, noise=sigma, beta=0.1, **named), wanted, rel_tol=1e-9), (t, r, size, sigma)
-        assert wanted < bounds.thm_dpftrl(t, noise=sigma, beta=0.1, **named), "with L"
+    _formula(cost, bound)
     return "regret of DP-FTRL with L/2: potential, comparator, noise, convexity and the best step, for every T (z3)"
 
 

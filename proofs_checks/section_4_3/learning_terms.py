@@ -54,7 +54,11 @@ def check_inner_product(subject: Callable[[int, Fraction], Fraction] = lambda d,
         scores = [sum(z ** abs(k - rank) * overlap(cell, part) for k, part in enumerate(pieces)) for cell in cells]
         inner = sum(subject(d, width) * s * w for s, w in zip(scores, weights, strict=True))
         assert inner == _psi(pieces, rank, z, cells, weights), (d, width, records)
-    return "Psi of a piecewise constant prior is <s, W>, s with the factor d/(b - a) once (200 exact cases)"
+    # in general both are sums over cells and pieces of one such term: W over the length of the cell, score and overlap
+    whole, cells_, score, shared, share = z3.Reals("whole cells score shared share")
+    terms = share / (whole / cells_) * score * shared, cells_ / whole * (score * shared) * share
+    follows(whole > 0, cells_ > 0, goal=terms[0] == terms[1])
+    return "Psi of a piecewise constant prior is <s, W>, s with the factor d/(b - a) once (z3, 200 exact cases)"
 
 
 def _psi(
@@ -94,27 +98,26 @@ def _changed(**factors: float) -> Callable[..., bounds.QuantileRegret]:
         printed(thm_quantile_regret),
         lambda *a, **k: thm_quantile_regret(*a, **{**k, "quantiles": k["quantiles"] ** 2}),
         lambda *a, **k: thm_quantile_regret(*a, **{**k, "epsilon": 2 * k["epsilon"]}),
+        lambda *a, **k: thm_quantile_regret(*a, **{**k, "beta": 0.1}),
+        lambda steps, *a, **k: thm_quantile_regret(1 << (steps - 1).bit_length(), *a, **k),
+        lambda steps, *a, **k: thm_quantile_regret(steps + 1, *a, **k),
+        lambda steps, d, gamma, **k: thm_quantile_regret(steps, d, 0.2, **k),
     ],
 )
 def check_learning_term(subject: Callable[..., bounds.QuantileRegret] = thm_quantile_regret) -> str:
     """The corrected regret is thm:dpftrl with range m log d, L = d/gamma, G = sqrt(2m log 2d), C = 1 and our
     Delta_2, plus the comparator's mixing, at m times its step size, which is sqrt m times the printed one without
-    noise, and may be smaller with much; in m
-    sqrt m without noise and m^(3/4) with much, where the printed bound has m."""
-    for steps, d, m, noise, lam in itertools.product((1, 1000), (2, 10), (1, 5), (0.0, 3.0), (0.05, 0.2, 0.5)):
-        gamma, known = 0.2, {"quantiles": m, "epsilon": 0.5, "noise": noise, "beta": 0.1, "mixture": lam}
+    noise, and may be smaller with much; in m sqrt m without noise and m^(3/4) with much, where the printed has m."""
+    places = ((0.2, 0.5, 0.1), (0.4, 3.0, 0.7), (0.05, 0.01, 1e-9))  # gamma, epsilon and beta'
+    sizes = itertools.product((1, 3, 1000), (2, 3, 10), (1, 2, 3, 7), (0.0, 3.0), (0.05, 0.2, 0.5), places)
+    for steps, d, m, noise, lam, (gamma, epsilon, beta) in sizes:
+        known = {"quantiles": m, "epsilon": epsilon, "noise": noise, "beta": beta, "mixture": lam}
         found = subject(steps, d, gamma, **known)
-        learning = bounds.thm_dpftrl(
-            steps,
-            regularizer_range=m * math.log(d),
-            lipschitz=d / gamma,
-            sensitivity=math.sqrt(2) * d / gamma * math.tanh(0.5 / 4),
-            gaussian_width=math.sqrt(2 * m * math.log(2 * d)),
-            noise=noise,
-            beta=0.1,
-        )
-        wide, levels = math.sqrt(2 * m * math.log(2 * d)) + math.sqrt(2 * math.log(steps / 0.1)), math.log2(steps) // 1
-        moved = wide * noise * math.sqrt(2) * d / gamma * math.tanh(0.5 / 4) * math.sqrt(levels)
+        wide, reach = math.sqrt(2 * m * math.log(2 * d)), math.sqrt(2) * d / gamma * math.tanh(epsilon / 4)
+        named = {"regularizer_range": m * math.log(d), "lipschitz": d / gamma, "sensitivity": reach}
+        learning = bounds.thm_dpftrl(steps, gaussian_width=wide, noise=noise, beta=beta, **named)
+        wide, levels = wide + math.sqrt(2 * math.log(steps / beta)), math.floor(math.log2(steps))
+        moved = wide * noise * reach * math.sqrt(levels)
         stated = 2 * math.sqrt(m * math.log(d) * steps * (d / gamma) * (d / gamma + moved))
         assert math.isclose(learning, stated, rel_tol=1e-9), "as the row says"
         mixing = -steps * math.log1p(-max(gamma - lam, 0.0) / (1 - lam))

@@ -60,28 +60,30 @@ def forced_by_floor(mixture: Fraction, cells: int, gamma: Fraction) -> arb:
 @check(
     "cor:quantile-regret/sublinear",
     rejects=[
-        lambda v, lam: v > 0,
-        lambda v, lam: v > 0 or lam == 0,
-        lambda v, lam: lam == 0,
-        lambda v, lam: v > 0 and lam == 0,
-        lambda v, lam: True,
-        lambda v, lam: False,
+        lambda v, lam, d: v > 0 or (lam == 0 and d > 1),
+        lambda v, lam, d: v > 0 and lam < 1,
+        lambda v, lam, d: lam == 0 and d > 1,
+        lambda v, lam, d: v > 0 and lam == 0,
+        lambda v, lam, d: (v > 0 and lam < 1) or lam == 0,
+        lambda v, lam, d: (v > 0 and lam < 1) or (lam == 0 and d > 2),
+        lambda v, lam, d: True,
+        lambda v, lam, d: False,
     ],
 )
 def check_must_grow(
-    subject: Callable[[Fraction, Fraction], bool] = lambda v, lam: (v > 0 and lam < 1) or lam == 0,
+    subject: Callable[[Fraction, Fraction, int], bool] = lambda v, lam, d: (v > 0 and lam < 1) or (lam == 0 and d > 1),
 ) -> str:
-    """With any cells d and any floor gamma that stay every learner has linear regret against some prior of its class if
-    V > 0 (days drawn from a line, in the mean, so on some sequence) or lambda = 0 (one data set again and again); for V
-    = 0 and lambda > 0 the floor lambda forces nothing, nor is there a line for lambda = 1, which leaves the uniform."""
-    for v, lam in itertools.product((F(0), F(1, 4), F(1)), (F(0), F(1, 10), F(1, 2), F(1))):
-        forced = []
-        for d in (2, 3, 8, 20):
-            steep = (1 - lam) * v  # of a V-Lipschitz prior mixed with the uniform
-            slope = steep > 0 and forced_by_slope(steep, d) > 0
-            floors = {F(1, 1000), F(1, 10), F(1, 2), lam} - {0}
-            forced += [slope or forced_by_floor(lam, d, gamma) > 0 for gamma in floors]
-        assert all(forced) == subject(v, lam), (v, lam)
+    """With cells d and any floor gamma that stay every learner has linear regret against some prior of its class if V >
+    0 (days drawn from a line, in the mean, so on some sequence) or lambda = 0 and d > 1 (one data set again and again);
+    for V = 0 and lambda > 0 the floor lambda forces nothing, nor does any if there is one cell; nor is there a line for
+    lambda = 1, which leaves the uniform. Five d."""
+    for v, lam, d in itertools.product((F(0), F(1, 4), F(1)), (F(0), F(1, 10), F(1, 2), F(1)), (1, 2, 3, 8, 20)):
+        steep = (1 - lam) * v  # of a V-Lipschitz prior mixed with the uniform
+        slope = steep > 0 and forced_by_slope(steep, d) > 0
+        floors = {F(1, 1000), F(1, 10), F(1, 2), lam} - {0}
+        forced = [slope or forced_by_floor(lam, d, gamma) > 0 for gamma in floors]
+        assert all(forced) == subject(v, lam, d), (v, lam, d)
+        assert v > 0 or d > 1 or lam > 0 or not any(forced), "one cell: the uniform alone, and no regret"
         if lam == 1:
             assert set(line((1 - lam) * v, 8)) == {F(1, 8)}, "the uniform alone"
             assert forced_by_floor(lam, 8, F(1, 2)) == 0, "which has no regret"

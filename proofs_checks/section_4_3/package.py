@@ -103,6 +103,7 @@ def check_square_root_in_package(subject: Callable[..., Any] = SquareRootAggrega
     rejects=[
         (lambda *a: dpftrl_noise(*a, version="paper"), gaussian_delta),
         *((scaled(dpftrl_noise, factor), gaussian_delta) for factor in (0.7, 0.99, 1.01)),
+        *((lambda t, *a, by=by: dpftrl_noise(max(t + by, 1), *a), gaussian_delta) for by in (-1, 1)),
         (dpftrl_noise, lambda epsilon, multiplier: 1.001 * gaussian_delta(epsilon, multiplier)),
         (dpftrl_noise, lambda epsilon, multiplier: gaussian_delta(epsilon, 1.001 * multiplier)),
     ],
@@ -113,12 +114,15 @@ def check_noise_in_package(
     """`dpftrl_noise` is private at every epsilon on the exact Gaussian curve, which `gaussian_delta` computes."""
     noise, curve = subject
     with mpmath.workdps(40):
-        for steps, epsilon, delta in ((2, 0.1, 1e-6), (4, 1.0, 1e-3), (100, 10.0, 1e-6), (1000, 50.0, 1e-9)):
+        places = ((1, 3.0, 0.3), (2, 0.1, 1e-6), (3, 1.0, 1e-3), (64, 0.01, 0.9), (127, 10.0, 1e-6), (1000, 50.0, 1e-9))
+        for steps, epsilon, delta in places:
             multiplier = noise(steps, epsilon, delta)
             nodes = steps.bit_length()  # a gradient is in so many nodes, each with its own noise
             wanted = float(corrected_multiplier(epsilon, delta) * mpmath.sqrt(nodes))
             assert math.isclose(multiplier, wanted, rel_tol=1e-9), "sigma of ours:dpftrl-noise"
             assert exact_delta(epsilon, multiplier / math.sqrt(nodes)) <= delta, (steps, epsilon, delta)
+            printed = dpftrl_noise(steps, epsilon, delta, version="paper")
+            assert math.isclose(printed, math.sqrt(2 * math.ceil(math.log2(steps)) * math.log(1 / delta)) / epsilon)
         for epsilon, multiplier in ((0.5, 1.0), (1.0, 0.7), (3.0, 1.5), (0.1, 8.0)):
             exact = float(exact_delta(epsilon, multiplier))
             assert math.isclose(curve(epsilon, multiplier), exact, rel_tol=1e-9), (epsilon, multiplier)

@@ -215,7 +215,11 @@ def _second_order(in_rate: float, in_cells: float) -> Callable[..., Any]:
 @check(
     "ours:discretisation",
     code=(bounds.thm_quantile_regret, bounds.lipschitz_cells),
-    rejects=[_second_order(*powers) for powers in ((-0.02, 0.0), (0.08, 0.0), (0.0, 0.05), (0.0, -0.05))],
+    rejects=[
+        *(_second_order(*powers) for powers in ((-0.02, 0.0), (0.08, 0.0), (0.0, 0.05), (0.0, -0.05))),
+        lambda steps, **named: bounds.lipschitz_cells(steps, **{**named, "width": 1.0}),
+        lambda steps, **named: bounds.lipschitz_cells(steps, **{**named, "separation": 1.0}),
+    ],
 )
 def check_better_rates_of_theorem(subject: Callable[..., Any] = bounds.lipschitz_cells) -> str:
     """At the settings for T^(2/3) and T^(5/6) the regret of thm:quantile-regret, with X = 1 + sqrt m min(1, eps)/eps',
@@ -227,7 +231,9 @@ def check_better_rates_of_theorem(subject: Callable[..., Any] = bounds.lipschitz
         x, lam = 1 + math.sqrt(m) * min(1.0, epsilon) / learning, lam * (trial % 2)
         least = max(10**4, least_length(m, ratio, x), 0 if lam else 64 * ratio * m * x)
         steps = math.ceil(least * 10.0 ** draw.choice((0, 12, 30)))
-        known: dict[str, Any] = {"quantiles": m, "mixture": lam, "lipschitz": ratio, "width": 1.0, "separation": 1.0}
+        width, least_gap = 10.0 ** draw.uniform(-2, 2), 10.0 ** draw.uniform(-3, 0)  # b - a, and psi of it
+        known: dict[str, Any] = {"quantiles": m, "mixture": lam, "width": width, "separation": width * least_gap}
+        known |= {"lipschitz": ratio * least_gap / width**2}
         found = subject(steps, noise_factor=x, **known)
         noise = bounds.dpftrl_noise(steps, learning, 1e-6)
         known |= {"epsilon": epsilon, "beta": 0.1, "noise": noise}

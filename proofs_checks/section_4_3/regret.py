@@ -12,6 +12,7 @@ from typing import Any
 
 import mpmath
 import numpy as np
+import sympy
 import z3
 from flint import arb
 
@@ -84,6 +85,10 @@ def check_step_size(subject: Callable[..., float] = minimising_step) -> str:
             short = noise_of_bound(*case[:3], *case[4:]) / 2 * math.sqrt(math.log(levels) / levels)
             wanted = case[3] * case[1] / case[2] * math.sqrt(math.log(case[2]) / case[0] / (1 + short))
             assert math.isclose(printed_step(*case), wanted, rel_tol=1e-12), case
+    m, d, floor, t, x = sympy.symbols("m d gamma T X", positive=True)  # the corrected one in general, log d for d > 1
+    size = floor * m / d * sympy.sqrt(sympy.log(d) / (t * x))
+    whole = m**2 * sympy.log(d) / size + size * d**2 * t * x / floor**2
+    assert sympy.simplify(whole - 2 * m * d / floor * sympy.sqrt(t * x * sympy.log(d))) == 0, "2 sqrt(A D)"
     case = (2, 1, 8, 0.5, 0.5, 50.0, 0.05)
     assert printed_step(*case) == printed_step(*case[:5], 0.0, 0.05), "ignores the noise"
     loss = excess_of_step(printed_step(*case), case)
@@ -157,6 +162,8 @@ def check_robust_comparator(subject: Mixing = (mixing_weight, mixing_cost)) -> s
     given = (lam_ >= 0, lam_ < gamma_, gamma_ <= F(1, 2), share * (1 - lam_) == gamma_ - lam_)
     follows(*given, goal=z3.And(share > 0, share <= F(1, 2)))
     assert math.isclose(mixing_cost(F(1, 2)), math.log(2)), "the chord's end"
+    mine, flat = z3.Reals("mine flat")  # no inner product falls by more than 1 - x, so neither does their harmonic mean
+    follows(share >= 0, share <= 1, mine >= 0, flat >= 0, goal=(1 - share) * mine + share * flat >= (1 - share) * mine)
     gamma, lam = F(1, 2), F(2, 5)
     cost, claimed = mixing_cost(mixing_weight(gamma, lam)), 2 * float(gamma - lam) * math.log(2)
     assert (round(cost, 3), round(claimed, 3)) == (0.182, 0.139), "as the row says"
@@ -464,13 +471,14 @@ def check_exponentiated_gradient(subject: Callable[..., np.ndarray] = floored) -
 Display = tuple[float, float]  # A and D of A/eta + eta D
 
 
-def learning_display(steps: int, m: int, d: int, gamma: float, epsilon: float, noise: float) -> Display:
-    """The display as corrected, beta' = 1/10."""
-    return _display(steps, m, d, gamma, noise, m * d, min(1.0, epsilon * (2 if m > 1 else 1)))
+def learning_display(steps: int, m: int, d: int, *rest: float) -> Display:
+    """The display as corrected; the rest is gamma, epsilon, sigma and beta'."""
+    return _display(steps, m, d, rest, m * d, min(1.0, rest[1] * (2 if m > 1 else 1)))
 
 
-def _display(steps: int, m: int, d: int, gamma: float, noise: float, size: int, moved: float) -> Display:
-    spread = 4 * math.sqrt(math.log(size)) + 2 * math.sqrt(2 * math.log(steps / 0.1))
+def _display(steps: int, m: int, d: int, rest: Sequence[float], size: int, moved: float) -> Display:
+    gamma, _, noise, beta = rest
+    spread = 4 * math.sqrt(math.log(size)) + 2 * math.sqrt(2 * math.log(steps / beta))
     inside = 1 + spread * noise * math.sqrt(math.ceil(math.log2(steps))) * moved
     return m**2 * math.log(d), d**2 * steps / gamma**2 * inside
 
@@ -479,12 +487,14 @@ def _display(steps: int, m: int, d: int, gamma: float, noise: float, size: int, 
     "thm:quantile-regret/learning-sum",
     code=(bounds.thm_dpftrl, bounds.lem_refined_sensitivity),
     rejects=[
-        lambda t, m, d, gamma, e, noise: _display(t, m, d, gamma, noise, d, min(1.0, e)),
-        lambda t, m, d, gamma, e, noise: _display(t, m, d, gamma, noise, m * d, min(1.0, e)),
-        lambda t, m, d, gamma, e, noise: _display(t, m, d, gamma, noise, d, min(1.0, e * (2 if m > 1 else 1))),
+        lambda t, m, d, *rest: _display(t, m, d, rest, d, min(1.0, rest[1])),
+        lambda t, m, d, *rest: _display(t, m, d, rest, m * d, min(1.0, rest[1])),
+        lambda t, m, d, *rest: _display(t, m, d, rest, d, min(1.0, rest[1] * (2 if m > 1 else 1))),
         lambda *case: (learning_display(*case)[0] / case[1], learning_display(*case)[1]),
         lambda *case: learning_display(1 << (case[0].bit_length() - 1), *case[1:]),  # floor for ceiling, and of T
         lambda t, *case: learning_display(t + 1, *case),
+        lambda *case: learning_display(*case[:-1], 0.1),
+        lambda t, m, d, gamma, *rest: learning_display(t, m, d, 0.25, *rest),
         *(lambda *case, by=by: (by * learning_display(*case)[0], learning_display(*case)[1]) for by in (0.99, 1.01)),
         *(lambda *case, by=by: (learning_display(*case)[0], by * learning_display(*case)[1]) for by in (0.99, 1.01)),
     ],
@@ -492,14 +502,13 @@ def _display(steps: int, m: int, d: int, gamma: float, noise: float, size: int, 
 def check_learning_display(subject: Callable[..., Display] = learning_display) -> str:
     """What thm:dpftrl yields with the range m^2 log d, L = d/gamma, Delta_2 = (2d/gamma) min{1, eps~_m} and the width
     2 sqrt(log(md)), at any step size. The smaller eps in the place of eps~_m is true as well, by our sensitivity."""
-    for steps, m, d, epsilon, eta in itertools.product(
-        (2, 3, 64, 1000), (1, 3, 50), (2, 8), (0.05, 0.4, 3.0), (0.1, 7.0)
-    ):
-        gamma, noise = 0.25, 4.0
+    sizes = itertools.product((2, 3, 64, 1000), (1, 2, 3, 50), (2, 3, 8), (0.05, 0.4, 3.0), (0.1, 7.0))
+    places = ((0.25, 4.0, 0.1), (0.5, 0.3, 0.9), (0.01, 60.0, 1e-9))  # gamma, sigma and beta'
+    for (steps, m, d, epsilon, eta), (gamma, noise, beta) in itertools.product(sizes, places):
         sensitivity = 2 * d / gamma * min(1.0, epsilon * (2 if m > 1 else 1))
-        known: dict[str, Any] = {"regularizer_range": m**2 * math.log(d), "lipschitz": d / gamma, "beta": 0.1}
+        known: dict[str, Any] = {"regularizer_range": m**2 * math.log(d), "lipschitz": d / gamma, "beta": beta}
         known |= {"gaussian_width": 2 * math.sqrt(math.log(m * d)), "noise": noise, "sensitivity": sensitivity}
-        spread, slope = subject(steps, m, d, gamma, epsilon, noise)
+        spread, slope = subject(steps, m, d, gamma, epsilon, noise, beta)
         wanted = bounds.thm_dpftrl(steps, step_size=eta, version="paper", **known)
         assert math.isclose(spread / eta + eta * slope, wanted, rel_tol=1e-12), (steps, m, d, epsilon)
         ours = bounds.lem_refined_sensitivity(epsilon, d, gamma, quantiles=m)

@@ -126,25 +126,34 @@ def check_settings_balance(subject: Powers = right_settings) -> str:
         lambda *a, **k: _rate_times(1.01, *a, **k),
         lambda *a, **k: bounds.cor_quantile_regret(*a, **{**k, "quantiles": 1}),
         lambda *a, **k: bounds.cor_quantile_regret(*a, **{**k, "width": 1.0}),
+        lambda *a, **k: bounds.cor_quantile_regret(*a, **{**k, "mixture": 0.25 if k["mixture"] else 0.0}),
+        lambda *a, **k: bounds.cor_quantile_regret(*a, **{**k, "cells": 7}),
+        lambda *a, **k: bounds.cor_quantile_regret(*a, **{**k, "separation": 0.1}),
     ],
 )
 def check_settings_in_package(subject: Callable[..., Any] = bounds.cor_quantile_regret) -> str:
     """The package's settings and rates are those with sqrt m for m (ours:regret-in-quantiles), but for whole cells; and
     what they have for m: its root, or with noise, X in proportion to the width sqrt m, m^(3/4), for cells; the roots of
     these for the Lipschitz classes. Where the paper has sqrt m, the root of all that."""
-    known: dict[str, Any] = {"quantiles": 9, "noise_factor": 50.0, "cells": 7, "mixture": 0.25}
-    known |= {"lipschitz": 3.0, "width": 2.0, "separation": 0.1}
-    place = {M: 3.0, X: 50.0, T: 1e16, D: 7, LAM: 0.25, V: 3.0 * 2.0**3 / 0.1}
-    for case, claim in CLAIMED.items():
-        found, smooth = subject(case, 10**16, **known), case.endswith("lipschitz")
-        at = {**place, V: place[V] / place[M]} if smooth else place  # the discretisation has no factor m
+    places = (  # T, m, X, d, lambda, V, b - a, psi
+        (10**16, 9, 50.0, 7, 0.25, 3.0, 2.0, 0.1),
+        (10**21 + 1, 2, 1.5, 2, 0.4, 0.3, 0.5, 0.01),
+        (3 * 10**27, 7, 4e3, 1000, 0.01, 40.0, 1.0, 0.3),
+    )
+    for (case, claim), (steps, m, x, d, lam, *lengths) in itertools.product(CLAIMED.items(), places):
+        known: dict[str, Any] = {"quantiles": m, "noise_factor": x, "cells": d, "mixture": lam}
+        known |= dict(zip(("lipschitz", "width", "separation"), lengths, strict=True))
+        smooth, ratio = case.endswith("lipschitz"), lengths[0] * lengths[1] ** 3 / lengths[2]
+        found = subject(case, steps, **known)
+        at = {M: math.sqrt(m), X: x, T: float(steps), D: d, LAM: lam, V: ratio}
+        at |= {V: ratio / at[M]} if smooth else {}  # the discretisation has no factor m
         cells, floor = (float(value.subs(at)) for value in right_settings(case))
-        assert found.cells == (math.ceil(cells) if smooth else 7), (case, found.cells, cells)
+        assert found.cells == (math.ceil(cells) if smooth else d), (case, found.cells, cells)
         assert math.isclose(found.robustness, min(floor, 0.5), rel_tol=1e-9), (case, found.robustness, floor)
         assert math.isclose(found.rate, float(claim.subs(at)), rel_tol=1e-9), (case, found.rate)
         in_place, whole = (0.25, 0.375) if smooth else (0.5, 0.75), case.startswith("robust")
         for wider, power in zip((1.0, 4.0), in_place, strict=True):
-            more = subject(case, 10**16, **{**known, "quantiles": 9 * 16, "noise_factor": 50.0 * wider})
+            more = subject(case, steps, **{**known, "quantiles": m * 16, "noise_factor": x * wider})
             assert math.isclose(more.rate / found.rate, 16 ** (power if whole else power / 2), rel_tol=1e-9), case
     return "cor_quantile_regret: d, gamma and rate of the four classes, with sqrt m where the paper has m"
 
@@ -167,22 +176,23 @@ def _squared_noise(*args: Any, noise: float, **named: Any) -> bounds.QuantileReg
 @check("cor:quantile-regret/small-epsilon", rejects=[_no_epsilon, _squared_noise])
 def check_small_epsilon(subject: Callable[..., Any] = bounds.thm_quantile_regret) -> str:
     """The regret falls with epsilon, and for epsilon = epsilon' depends on delta' by less than log(1/delta')."""
-    common: dict[str, Any] = {"quantiles": 3, "beta": 0.05, "mixture": 0.25}
-    for version in ("corrected", "paper"):
-        falling, by_delta = [], []
-        for epsilon in (1.0, 0.3, 0.1, 0.01):
-            noise = bounds.dpftrl_noise(1000, 0.1, 1e-6)
-            falling.append(subject(1000, 8, 0.25, epsilon=epsilon, noise=noise, version=version, **common).regret)
+    sizes = ((1000, 8, 0.25, 3, 0.05), (3, 2, 0.5, 1, 0.9), (10**6 + 1, 100, 0.1, 50, 1e-9))  # T, d, gamma, m, beta'
+    for version, (t, d, gamma, m, beta) in itertools.product(("corrected", "paper"), sizes):
+
+        def regret(
+            epsilon: float, learning: float, delta: float, known: Any = (t, d, gamma, m, beta, version)
+        ) -> float:
+            steps, cells, floor, quantiles, failure, kind = known
+            named: dict[str, Any] = {"quantiles": quantiles, "beta": failure, "mixture": floor, "version": kind}
+            noise = bounds.dpftrl_noise(steps, learning, delta)
+            return float(subject(steps, cells, floor, epsilon=epsilon, noise=noise, **named).regret)
+
+        falling = [regret(epsilon, 0.1, 1e-6) for epsilon in (1.0, 0.3, 0.1, 0.01)]
         assert falling == sorted(falling, reverse=True)
         assert falling[-1] < falling[0] / 2
-        for delta in (1e-3, 1e-6, 1e-12):
-            noise = bounds.dpftrl_noise(1000, 0.1, delta)
-            by_delta.append(subject(1000, 8, 0.25, epsilon=0.1, noise=noise, version=version, **common).regret)
+        by_delta = [regret(0.1, 0.1, delta) for delta in (1e-3, 1e-6, 1e-12)]
         assert all(1 < later / earlier < 2**0.25 for earlier, later in pairwise(by_delta))
-        shared = []
-        for epsilon in (1.0, 0.1, 1e-2, 1e-4, 1e-6):  # that of the releases and of the learning
-            noise = bounds.dpftrl_noise(1000, epsilon, 1e-6)
-            shared.append(subject(1000, 8, 0.25, epsilon=epsilon, noise=noise, version=version, **common).regret)
+        shared = [regret(epsilon, epsilon, 1e-6) for epsilon in (1.0, 0.1, 1e-2, 1e-4, 1e-6)]  # of both alike
         assert max(shared) < 1.5 * min(shared) and abs(shared[-1] / shared[-2] - 1) < 1e-3, "depends on eps' itself"
     return (
         "regret falls with eps; at eps = eps' it stays bounded as both fall, and squaring delta' costs at most 2^(1/4)"

@@ -200,12 +200,14 @@ def check_second_order(subject: Callable[..., float] = bounds.lipschitz_discreti
         assert 1 - 1e-6 <= ratio <= 1 + 1e-9, ratio
     for number in range(200):
         _assert_scores(np.random.default_rng([61, number]), subject)
-    whole = bounds.thm_quantile_regret(
-        100, 8, 0.1, quantiles=2, epsilon=0.5, noise=0.0, beta=0.1, mixture=0.1, lipschitz=2.0, separation=0.1
-    )
-    plain = bounds.thm_quantile_regret(100, 8, 0.1, quantiles=2, epsilon=0.5, noise=0.0, beta=0.1, mixture=0.1)
-    wanted = bounds.lipschitz_discretisation(100, 8, 0.1, lipschitz=2.0, width=1.0, separation=0.1)
-    assert math.isclose(whole.regret - plain.regret, wanted), "thm:quantile-regret has this term"
+    for t, d, gamma, m, width in ((100, 8, 0.1, 2, 1.0), (7, 3, 0.5, 1, 3.0), (1000, 50, 0.01, 9, 0.2)):
+        named: dict[str, Any] = {"quantiles": m, "epsilon": 0.5, "noise": 0.0, "beta": 0.1, "mixture": gamma}
+        plain, whole = (
+            bounds.thm_quantile_regret(t, d, gamma, **named, **more).regret
+            for more in ({}, {"lipschitz": 2.0, "separation": 0.1, "width": width})
+        )
+        wanted = bounds.lipschitz_discretisation(t, d, gamma, lipschitz=2.0, width=width, separation=0.1)
+        assert math.isclose(whole - plain, wanted), "thm:quantile-regret has this term"
     return "discretisation V T (b - a)^3/(4 gamma d^2 psi): 200 exact scores below it, a tent attains it"
 
 

@@ -305,26 +305,25 @@ def check_original_parametrisation(subject: Callable[[Any], Any] = laplace_loss_
     rejects=[(0.5, 0.5), (2.0, 0.5), (1.0, 0.45), (1.0, 1.0), (0.99, 0.5), (1.01, 0.5), (1.0, 0.495), (1.0, 0.505)],
 )
 def check_tails(subject: tuple[float, float] = (1.0, 0.5)) -> str:
-    """Worst loss over data within R at separation 1: Laplace R, Normal R^2/2, Cauchy 2 log R, to leading order; that
-    the worst data have their interval of length 1 at an end, by many others. At rank 0, where the interval is a tail,
-    the first two are the same to leading order."""
+    """Worst loss over data within R at three separations: Laplace R, Normal R^2/2, Cauchy 2 log R, to leading order;
+    that the worst data have their interval at an end and as short as may be, by many others. At rank 0, where the
+    interval is a tail, the first two are the same to leading order."""
     rng = np.random.default_rng(97)
-    for radius in (2.0, 7.0, 30.0):
-        for prior in (pq.Laplace(0, 1), pq.Normal(0, 1), pq.Cauchy(0, 1)):
-            worst = -prior.log_mass(radius - 1, radius)
-            for low in np.concatenate([[-radius], rng.uniform(-radius, radius - 1, 50)]):
-                width = 1 + (radius - low - 1) * rng.uniform() ** 3
-                assert -prior.log_mass(low, low + width) <= worst + 1e-9, (prior, low, width)
-                assert prior.log_mass(-math.inf, low) >= prior.log_mass(-math.inf, -radius), "rank 0"
+    priors = (pq.Laplace(0, 1), pq.Normal(0, 1), pq.Cauchy(0, 1))
+    for radius, prior, least in itertools.product((2.0, 7.0, 30.0), priors, (0.01, 1.0, 3.0)):
+        worst = -prior.log_mass(radius - least, radius)
+        for low in np.concatenate([[-radius], rng.uniform(-radius, radius - least, 50)]):
+            width = least + (radius - low - least) * rng.uniform() ** 3
+            assert -prior.log_mass(low, low + width) <= worst + 1e-9, (prior, low, width)
+            assert prior.log_mass(-math.inf, low) >= prior.log_mass(-math.inf, -radius), "rank 0"
     with mpmath.workdps(60):
-        for radius in (10**4, 10**6):
-            r = mpmath.mpf(radius)
-            laplace = (r - mpmath.mpf(1) / 2) - mpmath.log(mpmath.sinh(mpmath.mpf(1) / 2))
-            cauchy = -mpmath.log((mpmath.atan(1 / (1 + r * (r - 1)))) / mpmath.pi)
+        for r, w in itertools.product(map(mpmath.mpf, (10**4, 10**6)), map(mpmath.mpf, ("0.01", "1", "3"))):
+            laplace = (r - w / 2) - mpmath.log(mpmath.sinh(w / 2))
+            cauchy = -mpmath.log((mpmath.atan(w / (1 + r * (r - w)))) / mpmath.pi)
             scaled = mpmath.sqrt(mpmath.mpf(1) / 2)
-            normal = -mpmath.log((mpmath.erfc((r - 1) * scaled) - mpmath.erfc(r * scaled)) / 2)
+            normal = -mpmath.log((mpmath.erfc((r - w) * scaled) - mpmath.erfc(r * scaled)) / 2)
             tails = r + mpmath.log(2), -mpmath.log(mpmath.erfc(r * scaled) / 2)  # at rank 0, all records at -R
             assert all(abs(loss / r - subject[0]) < 1e-3 for loss in (laplace, tails[0]))
             assert all(abs(loss / r**2 - subject[1]) < 1e-3 for loss in (normal, tails[1]))
-            assert abs(cauchy / (2 * mpmath.log(r)) - 1) < 0.2
-    return "worst losses at separation 1: Laplace ~ R, Normal ~ R^2/2, Cauchy ~ 2 log R"
+            assert abs((cauchy + mpmath.log(w / mpmath.pi)) / (2 * mpmath.log(r)) - 1) < 1e-3
+    return "worst losses at three separations: Laplace ~ R, Normal ~ R^2/2, Cauchy ~ 2 log R"

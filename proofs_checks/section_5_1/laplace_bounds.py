@@ -61,6 +61,8 @@ def check_loss_bound(
         bound, low_scale = 10 ** rng.uniform(-1, 2), 10 ** rng.uniform(-1, 1)
         high_scale, separation = low_scale * 10 ** rng.uniform(0, 2), bound * 10 ** rng.uniform(-4, 0)
         printed = subject[0](bound, low_scale, high_scale, separation)
+        paper = eq_laplace_bound(bound, low_scale, high_scale, separation, version="paper")
+        assert math.isclose(paper, printed, rel_tol=1e-9), "the package's printed bound"
         for box in (False, True):
             exact = subject[1](bound, low_scale, high_scale, separation, box=box)
             reached = mpmath.mpf(0)

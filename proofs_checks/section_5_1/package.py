@@ -78,6 +78,7 @@ def check_slopes_in_package(subject: Callable[..., tuple[float, float]] = laplac
     rng = np.random.default_rng(17)
     for bound, scale, separation in ((1.0, 1.0, 0.0), (10.0, 0.1, 0.5), (0.5, 30.0, 0.2), (3.0, 2.0, 4.0)):
         most = subject(bound, scale, separation=separation)
+        assert laplace_gradient_bound(bound, scale, version="paper") == (1.0, 4 * bound + scale), "as printed"
         for _ in range(300):
             low = rng.uniform(-bound, bound - separation)
             high = rng.uniform(low + separation, bound) if separation < bound - low else bound

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable
 from fractions import Fraction
@@ -58,11 +59,11 @@ def check_online_to_batch(subject: Callable[..., float] = bounds.thm_o2b) -> str
     half = subject(steps, regret=0.0, loss_range=1.0, beta=beta) / 2  # of a mean of coins 0 and 1; 2 half of signs
     assert coins_tail_below(steps, 2 * half) <= math.log(beta / 2), "exceeded with probability above beta/2"
     assert coins_tail_below(steps, 2 * 0.99 * half) > math.log(beta / 2), "1% of the deviation is not needed"
-    for beta in (0.99, 0.5, 0.01, 1e-9):
-        steps = bounds.thm_o2b_steps(0.1, loss_range=2.0, beta=beta)
-        assert bounds.thm_o2b(steps, regret=steps * 0.05, loss_range=2.0, beta=beta) <= 0.1 * (1 + 1e-12)
-        assert bounds.thm_o2b(steps - 1, regret=(steps - 1) * 0.05, loss_range=2.0, beta=beta) > 0.1, "the least number"
-        assert steps == math.ceil(8 * (2.0 / 0.1) ** 2 * math.log(2 / beta)), "as the row says"
+    for beta, (alpha, most) in itertools.product((0.99, 0.5, 0.01, 1e-9), ((0.1, 2.0), (0.7, 1.0), (1e-3, 9.0))):
+        steps, named = bounds.thm_o2b_steps(alpha, loss_range=most, beta=beta), {"loss_range": most, "beta": beta}
+        assert bounds.thm_o2b(steps, regret=steps * alpha / 2, **named) <= alpha * (1 + 1e-12)
+        assert bounds.thm_o2b(steps - 1, regret=(steps - 1) * alpha / 2, **named) > alpha, "the least number"
+        assert steps == math.ceil(8 * (most / alpha) ** 2 * math.log(2 / beta)), "as the row says"
     return (
         f"excess <= R/T + B sqrt(2 log(2/b)/T), half the printed deviation (exact tails, at most {largest:.2f} of b/2)"
     )

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import sympy
+import z3
 from flint import arb
 
 import pq
@@ -21,6 +22,7 @@ from proofs_checks.engine.registry import check
 from proofs_checks.tools.broken import printed, scaled
 from proofs_checks.tools.exact import ball
 from proofs_checks.tools.laplace import stable_float
+from proofs_checks.tools.solver import follows
 
 F = Fraction
 HALF = Fraction(1, 2)
@@ -183,6 +185,8 @@ def check_total_variation(subject: Callable[[Fraction, Fraction], Fraction] = di
         variation = sum(abs(a - b) for a, b in zip(p, r, strict=True)) / 2
         excess = [sum(w * (a - b) for w, a, b in zip(law, mine, best, strict=True)) for law in (p, r)]
         assert abs(excess[0] - excess[1]) <= subject(F(1), variation)
+    one, two, most = z3.Reals("one two most")  # each place's part, of losses from 0 to L: for all laws
+    follows(one >= 0, two >= 0, one <= most, two <= most, goal=z3.And(one - two <= most, two - one <= most))
     # Both laws on two points, losses (1, 0) and (0, 1): the differences are 1 and -1, on a total variation of 1.
     excess, variation = F(1) - F(-1), F(1)
     assert excess == subject(F(1), variation), "not the least constant"
@@ -211,6 +215,8 @@ def check_sum_of_losses(subject: Callable[[Any, Any], Any] = sum_bound) -> str:
         mine, best = ([F(int(v), 10) for v in rng.integers(0, 11, 4)] for _ in range(2))
         apart = [abs(a - b) for a, b in zip(p, r, strict=True)]
         assert sum(w * (a + b) for w, a, b in zip(apart, mine, best, strict=True)) <= subject(F(1), sum(apart) / 2)
+    one, two, most, weight = z3.Reals("one two most weight")  # each place's part, weight for |rho - rho'|: for all laws
+    follows(weight >= 0, one <= most, two <= most, goal=weight * (one + two) <= 2 * most * weight)
     psi = ball(F(1, 10**6))  # Laplace(-1, 1) for both priors; the masses of (1 - psi, 1] and of (1 - 2 psi, 1 - psi]
     first = (ball(F(-2)).exp() * (psi.exp() - 1) / 2).log()
     second = first + psi
@@ -451,15 +457,18 @@ def _unit_free_loss(reach: float, m: int, wide: float) -> float:
         lambda *a, **k: thm_pubpri(*a, **{**k, "beta": 2 * k["beta"]}),
         lambda *a, **k: thm_pubpri(*a, **{**k, "total_variation": k["total_variation"] / 2}),
         lambda *a, **k: thm_pubpri(*a, **{**k, "density_bound": k["density_bound"] / 2}),
+        lambda *a, **k: thm_pubpri(*a, **{**k, "density_bound": 3.0}),
+        lambda size, n, **k: thm_pubpri(-(-size // n) * n, n, **k),
         printed(thm_pubpri),
     ],
 )
 def check_terms(subject: Callable[..., float] = thm_pubpri) -> str:
     """The corrected bound from its parts: psi = beta'/(2 kappa n^2 T), so that no block is narrower but with beta'/2;
     M at that psi; 2 M TV; descent with D G of both parameters; two events of beta'/4; narrow blocks."""
-    kappa, boxes = 3.0, ((0.5, 0.2, 4.0), (3.0, 0.7, 0.7))
+    boxes = ((0.5, 0.2, 4.0, 3.0), (3.0, 0.7, 0.7, 0.2), (40.0, 0.1, 9.0, 1e4))  # B, scales and kappa
     sizes = ((1, 2, 3), (1, 2, 9), (3, 10, 1000), (100, 100, 10**6), (9, 20, 10**11))
-    for (m, n, size), (b, low, high), beta, tv in itertools.product(sizes, boxes, (0.1, 0.95, 1e-9), (0.0, 0.25, 1.0)):
+    places = itertools.product(sizes, boxes, (0.1, 0.95, 1e-9), (0.0, 0.25, 1.0))
+    for (m, n, size), (b, low, high, kappa), beta, tv in places:
         steps = size // n
         psi = beta / (2 * kappa * n**2 * steps)
         largest = _unit_free_loss(2 * b / low, m, high / psi)

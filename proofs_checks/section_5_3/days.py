@@ -11,6 +11,7 @@ from functools import cache
 from typing import Any
 
 import numpy as np
+import sympy
 
 import pq
 from pq.core.budget.ledger import BudgetExceededError, Ledger
@@ -282,6 +283,9 @@ def check_small_shares(subject: Callable[[int], int | Fraction] = lambda days: 1
                 loss = max(max_loss(laws[0], laws[1]), max_loss(laws[1], laws[0])) ** days
                 assert (loss <= s ** (-2 * days)) == private, (days, share)
                 assert _fits(days, share / days) == private, "the ledger's own verdict"
+    z, rare = sympy.symbols("z rare", positive=True)  # of one release at any epsilon, the same prior: z^-2 in the limit
+    one, other = rare * z / (1 - rare + rare * z), rare / ((1 - rare) * z + rare)
+    assert sympy.limit(other / one, rare, 0) == z**-2, "so z = s^1.01 has more than s^-2, and T releases its power"
     return "T releases at epsilon/T compose to epsilon, at 1% more they do not: small budgets are left (exact)"
 
 

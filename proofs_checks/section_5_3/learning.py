@@ -88,6 +88,18 @@ def check_joint_runs(subject: Fraction = TWO) -> str:
     return "two runs with the printed sigma and sensitivity 2L: private together for eps' <= 2 log(2/delta') (z3)"
 
 
+# T, m, d, epsilon', delta', beta'
+RUNS = (
+    *((1, 1, 1, 1.0, 1e-6, 0.1), (2, 2, 7, 0.1, 1e-9, 0.9), (3, 7, 2, 3.0, 0.01, 1e-9), (100, 3, 4, 0.5, 1e-6, 0.1)),
+    *((1000, 2, 3, 30.0, 0.3, 0.5), (10**6, 9, 20, 8.0, 1e-6, 0.1)),
+)
+BOXES: tuple[dict[str, float], ...] = (
+    {"feature_bound": 2.0, "weight_bound": 0.7, "data_bound": 3.0, "scale_min": 0.2, "scale_max": 1.5},
+    {"feature_bound": 0.1, "weight_bound": 5.0, "data_bound": 40.0, "scale_min": 0.9, "scale_max": 1.0},
+    {"feature_bound": 1.0, "weight_bound": 1.0, "data_bound": 0.1, "scale_min": 0.01, "scale_max": 30.0},
+)
+
+
 def _slower(steps: int, **named: Any) -> float:
     """An average regret that does not fall like 1/sqrt(T)."""
     return bounds.thm_sequential(steps, **named) * steps**0.25
@@ -104,9 +116,10 @@ def _faster(steps: int, **named: Any) -> float:
 @check("thm:sequential/average", code=bounds.thm_sequential, rejects=[_slower, _slightly_slower, _faster])
 def check_average_rate(subject: Callable[..., float] = bounds.thm_sequential) -> str:
     """The average regret of thm:sequential falls like 1/sqrt(T) times at most (log T)^(3/4), printed and corrected."""
-    common: dict[str, Any] = {"quantiles": 3, "features": 4, "feature_bound": 1.0, "weight_bound": 1.0}
-    common |= {"data_bound": 1.0, "scale_min": 0.1, "scale_max": 1.0, "epsilon": 1.0, "delta": 1e-6, "beta": 0.05}
-    for version in ("corrected", "paper"):
+    names = ("quantiles", "features", "epsilon", "delta", "beta")
+    sizes = ((3, 4, 1.0, 1e-6, 0.05), (1, 1, 0.01, 0.1, 0.9), (50, 2, 20.0, 1e-12, 1e-6))
+    for version, size, box in itertools.product(("corrected", "paper"), sizes, BOXES):
+        common: dict[str, Any] = {**box, **dict(zip(names, size, strict=True))}
         scaled = {k: subject(10**k, version=version, **common) / 10**k * 10 ** (k / 2) for k in range(2, 301)}
         for k in range(2, 300):
             assert scaled[k] <= scaled[k + 1], (version, k)
@@ -189,18 +202,17 @@ def _one_step(steps: int, **known: Any) -> float:
 def check_map_and_scale_apart(subject: Callable[..., float] = bounds.thm_sequential) -> str:
     """In thm:sequential what a larger sigma_max costs does not depend on the number of features, nor what these cost on
     sigma_max: the bound is a sum of both, and with one step size for both runs it is larger and no such sum."""
-    known: dict[str, Any] = {"quantiles": 3, "feature_bound": 1.0, "weight_bound": 1.0, "data_bound": 1.0}
-    known |= {"scale_min": 0.1, "epsilon": 1.0, "delta": 1e-6, "beta": 0.1}
-    for steps in (100, 10**6):
-        cost = [
-            subject(steps, features=d, scale_max=most, **known) - subject(steps, features=d, scale_max=1.0, **known)
-            for d, most in itertools.product((1, 4, 50), (2.0, 10.0))
-        ]
-        assert all(math.isclose(cost[place], cost[place % 2], rel_tol=1e-9) for place in range(6)), (steps, cost)
-        for d, most in itertools.product((1, 4, 50), (2.0, 10.0)):
-            assert _one_step(steps, features=d, scale_max=most, **known) > subject(
-                steps, features=d, scale_max=most, **known
-            )
+    for (steps, m, _, epsilon, delta, beta), box in itertools.product(RUNS, BOXES):
+        known: dict[str, Any] = {**box, "quantiles": m, "epsilon": epsilon, "delta": delta, "beta": beta}
+        low = known["scale_min"]
+        del known["scale_max"]
+        sizes = list(itertools.product((1, 4, 50), (2 * low, 10 * low)))
+        whole = [subject(steps, features=d, scale_max=most, **known) for d, most in sizes]
+        plain = [subject(steps, features=d, scale_max=1.5 * low, **known) for d, _ in sizes]
+        cost = [high - least for high, least in zip(whole, plain, strict=True)]
+        assert all(abs(cost[k] - cost[k % 2]) <= 1e-9 * max(whole) for k in range(6)), (steps, cost)
+        for (d, most), found in zip(sizes, whole, strict=True):
+            assert _one_step(steps, features=d, scale_max=most, **known) > found, "no larger"
     return "thm:sequential: features and sigma_max cost apart from each other, which one common step size does not give"
 
 
@@ -303,23 +315,23 @@ def _whole_budget(steps: int, m: int, d: int, box: Any, budget: Any, beta: float
         lambda *a, **k: bounds.sequential_step_sizes(*a, **{**k, "epsilon": 2 * k["epsilon"]}),
         lambda *a, **k: _resized(bounds.sequential_step_sizes(*a, **k), 1.01, 1.0),
         lambda *a, **k: _resized(bounds.sequential_step_sizes(*a, **k), 1.0, 0.99),
+        lambda steps, **k: bounds.sequential_step_sizes(steps + 1, **k),
+        lambda *a, **k: bounds.sequential_step_sizes(*a, **{**k, "beta": 0.1}),
     ],
 )
 def check_least_of_steps(subject: Callable[..., bounds.StepSizes] = bounds.sequential_step_sizes) -> str:
     """Range/eta + eta T L (L + noise) of both runs, at the step sizes: the bound of thm:sequential, the least sum."""
-    box = {"feature_bound": 2.0, "weight_bound": 0.7, "data_bound": 3.0, "scale_min": 0.2, "scale_max": 1.5}
-    for steps, m, d, epsilon in ((1, 1, 1, 1.0), (100, 3, 4, 0.5), (10**6, 9, 20, 8.0)):
-        known: dict[str, Any] = {"quantiles": m, "features": d, "epsilon": epsilon, "delta": 1e-6, "beta": 0.1, **box}
+    for (steps, m, d, epsilon, delta, beta), box in itertools.product(RUNS, BOXES):
+        known: dict[str, Any] = {"quantiles": m, "features": d, "epsilon": epsilon, "delta": delta, "beta": beta, **box}
         total = 0.0
-        for run, eta in zip(
-            run_arguments(steps, m, d, box, (epsilon, 1e-6), 0.1), subject(steps, **known), strict=True
-        ):
+        runs = run_arguments(steps, m, d, box, (epsilon, delta), beta)
+        for run, eta in zip(runs, subject(steps, **known), strict=True):
             spread = run["gaussian_width"] + math.sqrt(2 * math.log(steps / run["beta"]))
             noise = spread * run["noise"] * run["sensitivity"] * math.sqrt(steps.bit_length() - 1)
             slope = steps * run["lipschitz"] * (run["lipschitz"] + noise)
             total += run["regularizer_range"] / eta + eta * slope
         assert math.isclose(total, bounds.thm_sequential(steps, **known), rel_tol=1e-6), (steps, total)
-    return "thm:sequential: its step sizes give its bound, so they are the best ones, for three sizes"
+    return "thm:sequential: its step sizes give its bound, so they are the best ones, for six sizes and three boxes"
 
 
 def _resized(sizes: bounds.StepSizes, location: float, inverse_scale: float) -> bounds.StepSizes:
@@ -373,15 +385,18 @@ def check_sequence_failure(subject: Callable[..., float] = bounds.thm_sequential
         _whole_budget,
         lambda *case: 0.99 * two_runs(*case),
         lambda steps, m, d, box, *rest: two_runs(steps, m, 1, box, *rest),
+        lambda steps, *rest: two_runs(1 << steps.bit_length() - 1, *rest),
+        lambda steps, *rest: two_runs(steps + 1, *rest),
+        lambda steps, m, d, box, budget, beta: two_runs(steps, m, d, box, budget, 0.1),
+        lambda steps, m, d, box, budget, beta: two_runs(steps, m, d, box, (budget[0], 1e-6), beta),
     ],
 )
 def check_sum_of_runs(subject: Callable[..., float] = two_runs) -> str:
     """thm:sequential is the sum of thm:dpftrl for the weights and for the scales, each at half of epsilon, delta and
     beta, with sensitivity twice the slope."""
-    box = {"feature_bound": 2.0, "weight_bound": 0.7, "data_bound": 3.0, "scale_min": 0.2, "scale_max": 1.5}
-    for steps, m, d, epsilon in ((1, 1, 1, 1.0), (100, 3, 4, 0.5), (10**6, 9, 20, 8.0)):
-        whole = bounds.thm_sequential(steps, quantiles=m, features=d, epsilon=epsilon, delta=1e-6, beta=0.1, **box)
-        parts = subject(steps, m, d, box, (epsilon, 1e-6), 0.1)
+    for (steps, m, d, epsilon, delta, beta), box in itertools.product(RUNS, BOXES):
+        whole = bounds.thm_sequential(steps, quantiles=m, features=d, epsilon=epsilon, delta=delta, beta=beta, **box)
+        parts = subject(steps, m, d, box, (epsilon, delta), beta)
         assert math.isclose(whole, parts, rel_tol=1e-9), (steps, m, d, whole, parts)
-        assert math.isclose(whole, stated_regret(steps, m, d, box, (epsilon, 1e-6), 0.1), rel_tol=1e-9), "the row"
+        assert math.isclose(whole, stated_regret(steps, m, d, box, (epsilon, delta), beta), rel_tol=1e-9), "the row"
     return "thm:sequential: two runs of thm:dpftrl at half of the budget and of the failure probability each"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable
+from typing import Any
 
 import mpmath
 import z3
@@ -12,6 +13,7 @@ import z3
 from pq import bounds
 from pq.losses import laplace_interval
 from proofs_checks.engine.registry import check
+from proofs_checks.section_5_3.learning import BOXES, RUNS
 from proofs_checks.tools.gaussian import exact_delta, printed_multiplier
 from proofs_checks.tools.runs import run_arguments
 from proofs_checks.tools.solver import follows
@@ -61,12 +63,9 @@ def check_noise_of_large_budgets(subject: tuple[Callable[[int, float], float], f
     for delta in map(mpmath.mpf, ("0.5", "0.1", "1e-6", "1e-300")):
         for budget in (multiple * mpmath.log(2 / delta), 10 * multiple * mpmath.log(2 / delta)):
             assert exact_delta(budget, printed_multiplier(budget / 2, delta / 2)) > 0.9 > delta, "private"
-    for budget in (1e7, 1e9):
-        found = (
-            bounds.dpftrl_noise(1000, budget, 1e-6, version="corrected"),
-            bounds.dpftrl_noise(1000, budget, 1e-6, version="sharp"),
-        )
-        assert all(math.isclose(value, noise(10, budget), rel_tol=5e-3) for value in found), (budget, found)
+    for budget, (steps, nodes) in itertools.product((1e7, 1e9), ((1, 1), (3, 2), (64, 7), (1000, 10))):
+        found = [bounds.dpftrl_noise(steps, budget, 1e-6, version=version) for version in ("corrected", "sharp")]
+        assert all(math.isclose(value, noise(nodes, budget), rel_tol=5e-3) for value in found), (budget, found)
     return "printed noise: not private at 32 log(2/delta') and ten times that; what is falls like 1/sqrt(eps')"
 
 
@@ -113,10 +112,12 @@ def check_main_text(subject: tuple[Callable[..., float], Callable[..., bool]] = 
     l2 norm 1; with the printed noise they do for the stated budgets, and not without either limit."""
     noise, small = subject
     cases = 0
-    for steps, odds, epsilon in itertools.product((1, 2, 1000), (0.7, 14.0), (0.1, 50.0)):
+    for steps, odds, epsilon in itertools.product((1, 2, 3, 64, 1000), (0.7, 14.0), (0.1, 50.0)):
         wanted = bounds.dpftrl_noise(steps, epsilon / 2, math.exp(-odds))
         assert math.isclose(private_noise(steps, epsilon, odds), wanted, rel_tol=1e-9), (steps, odds, epsilon)
-    for steps, m, d, odds in itertools.product((1, 2, 2**20), (1, 10**30), (1, 10**30), (0.7, 14.0, 1e8)):
+    for steps, m, d, odds in itertools.product(
+        (1, 2, 3, 1000, 2**20), (1, 3, 10**30), (1, 7, 10**30), (0.7, 14.0, 1e8)
+    ):
         spread = 8 * (1 + math.sqrt(2 * math.log(2 * steps / 0.1)))
         logs = max(1.0, spread * math.sqrt(math.floor(math.log2(steps)) * steps.bit_length() / 2))
         for epsilon, scales in itertools.product((1e-6, 0.5, 14.0, 1e8, 1e15, 1e30), ((0.5, 1.0), (1e-3, 1e3))):
@@ -169,3 +170,38 @@ def check_main_rate(subject: tuple[float, float, float, float] = (0.75, 0.75, -0
     later = l2_average(**{**at, "steps": 2**80 - 1}) / here  # type: ignore[arg-type]
     assert 2.0**-20 < later < 2.0**-20 * 2**0.75, "1/sqrt(T), and the logarithm of T to a power of 1/2 or so"
     return "thm:sequential, features of l2 norm 1: d^(3/4) m^(3/4) log(2/delta')^(1/4)/sqrt(eps' T), up to logs of T"
+
+
+def paper_regret(*args: Any, **named: Any) -> float:
+    """The package's printed regret."""
+    return bounds.thm_sequential(*args, **named, version="paper")
+
+
+@check(
+    "thm:sequential",
+    code=bounds.thm_sequential,
+    rejects=[
+        bounds.thm_sequential,
+        *(lambda *a, by=by, **k: by * paper_regret(*a, **k) for by in (0.99, 1.01)),
+        lambda steps, **k: paper_regret(steps + 1, **k),
+        *(
+            lambda *a, name=name, **k: paper_regret(*a, **{**k, name: 1.01 * k[name]})
+            for name in ("weight_bound", "feature_bound", "scale_min", "scale_max", "epsilon")
+        ),
+        lambda *a, **k: paper_regret(*a, **{**k, "delta": 1e-6}),
+        lambda *a, **k: paper_regret(*a, **{**k, "beta": 0.1}),
+    ],
+)
+def check_printed_sequence(subject: Callable[..., float] = paper_regret) -> str:
+    """The package's printed regret is the paper's: (B(F+1) + S)/s sqrt(m d ceil(log2(T+1)) T (4 + (8/eps')
+    sqrt(2 m d log(T/b) log(2/delta')))), s and S the scales."""
+    for (steps, m, d, epsilon, delta, beta), box in itertools.product(RUNS, BOXES):
+        low, high, reach = box["scale_min"], box["scale_max"], box["weight_bound"]
+        noise = math.sqrt(2 * m * d) * math.sqrt(math.log(steps / beta) * math.log(2 / delta)) / epsilon
+        inside = m * d * steps * (4 + 8 * noise)
+        wanted = (
+            (reach * box["feature_bound"] + reach + high) / low * math.sqrt(inside * math.ceil(math.log2(steps + 1)))
+        )
+        found = subject(steps, quantiles=m, features=d, epsilon=epsilon, delta=delta, beta=beta, **box)
+        assert math.isclose(found, wanted, rel_tol=1e-9), (steps, m, d, found, wanted)
+    return "thm:sequential as printed: the package's formula is the paper's, six sizes and three boxes"

@@ -24,7 +24,6 @@ from proofs_checks.section_5_3.learning import least_loss
 from proofs_checks.tools.broken import printed, scaled
 from proofs_checks.tools.exact import ball
 from proofs_checks.tools.gaussian import corrected_multiplier, exact_delta, log_of
-from proofs_checks.tools.laplace import mpf_of
 from proofs_checks.tools.runs import prefix_nodes
 from proofs_checks.tools.solver import follows
 
@@ -137,14 +136,22 @@ def check_noise_term(subject: Callable[[int, float], float] = noise_term) -> str
                 radius = by * mpmath.mpf(subject(p, float(far))) / 2
                 tail = mpmath.gammainc(mpmath.mpf(p) / 2, radius**2 / 2, mpmath.inf, regularized=True)
                 assert (mpmath.log(tail) <= -far) == held, (p, "the deviation")
-    for p, steps in ((4, 2), (9, 1000)):  # thm:dpftrl at L = 1: regret^2/(4 T) is 1 + noise, times the root of nodes
+    for (p, steps), beta in itertools.product(
+        ((4, 2), (2, 3), (9, 1000)), (0.9, 0.05, 1e-9)
+    ):  # thm:dpftrl at L = 1: regret^2/(4 T) is 1 + noise, times the root of nodes
         known = {"regularizer_range": 1.0, "lipschitz": 1.0, "sensitivity": 2.0, "gaussian_width": math.sqrt(p)}
-        regret = bounds.thm_dpftrl(steps, noise=3.0, beta=0.05, **known)  # type: ignore[arg-type]
+        regret = bounds.thm_dpftrl(steps, noise=3.0, beta=beta, **known)  # type: ignore[arg-type]
         noise = (regret**2 / (4 * steps) - 1) / (3 * math.sqrt(steps.bit_length() - 1))
-        assert math.isclose(noise, subject(p, math.log(steps / 0.05)), rel_tol=1e-9), (p, steps)
+        assert math.isclose(noise, subject(p, math.log(steps / beta)), rel_tol=1e-9), (p, steps)
     assert round(subject(1, 1.0), 2) == 4.83, "as the row says, where sqrt(md log(T/b)) is 1"
-    for steps, epsilon, delta in ((2, 0.3, 1e-6), (1024, 1.0, 1e-3)):  # what it is multiplied by: one node's noise
-        node = bounds.dpftrl_noise(steps, epsilon / 2, delta / 2, version="paper") / math.sqrt(math.log2(steps))
+    for steps, epsilon, delta in (
+        (2, 0.3, 1e-6),
+        (3, 8.0, 0.3),
+        (1000, 1.0, 1e-3),
+    ):  # what it is multiplied by: one node's noise
+        node = bounds.dpftrl_noise(steps, epsilon / 2, delta / 2, version="paper") / math.sqrt(
+            math.ceil(math.log2(steps))
+        )
         assert math.isclose(node, 2 / epsilon * math.sqrt(2 * math.log(2 / delta)), rel_tol=1e-12), steps
     return f"noise term at md = 1, log(T/b) = 1: {noise_term(1, 1.0):.2f} by thm:dpftrl with sensitivity 2L, printed 1"
 
@@ -383,8 +390,9 @@ def check_budgets(subject: Callable[..., tuple[Budget, ...]] = halves) -> str:
     """Two runs at (eps'/2, delta'/2) are (eps', delta') together and, with a release at eps - eps', (eps, delta'): the
     worst mechanisms need just that. Both Gaussian runs together lie within it on their own curve."""
     with mpmath.workdps(40):
-        for whole, part in ((F(2), F(1)), (F(1), F(1, 3)), (F(1, 2), F(1, 20))):
-            epsilon, learning, delta = mpf_of(whole), mpf_of(part), mpmath.mpf("1e-6")
+        cases = (("2", "1", "1e-6"), ("1", "0.3", "1e-20"), ("0.5", "0.05", "1e-6"), ("30", "20", "1e-5"))
+        for whole, part, both in cases:
+            epsilon, learning, delta = mpmath.mpf(whole), mpmath.mpf(part), mpmath.mpf(both)
             *runs, release = subject(epsilon, learning, delta)
             for budgets, limit in ((runs, learning), ((*runs, release), epsilon)):
                 worst = worst_delta(budgets, limit)
