@@ -24,6 +24,16 @@ MOST_DIGITS = 10_000  # of a decimal: 1e999999999 is quickly written and fills t
 Number: TypeAlias = "float | int | Fraction | Decimal"
 
 
+def is_real(value: Any) -> bool:
+    """Whether a value is a real number, of whatever type; a `Decimal` is none by Python's tower of numbers."""
+    return isinstance(value, Real) and not isinstance(value, NO_NUMBERS)
+
+
+def is_integer(value: Any) -> bool:
+    """Whether a value is an integer of Python or numpy."""
+    return isinstance(value, (int, np.integer)) and not isinstance(value, NO_NUMBERS)
+
+
 def decimal_fraction(value: Any, name: str) -> Fraction:
     """The rational that a finite number's shortest decimal text denotes; exact types stay as they are.
 
@@ -37,7 +47,7 @@ def decimal_fraction(value: Any, name: str) -> Fraction:
         return value
     if isinstance(value, np.ndarray) and value.ndim == 0:
         value = value[()]
-    if isinstance(value, NO_NUMBERS) or not isinstance(value, (Real, Decimal)):
+    if not is_real(value) and not isinstance(value, Decimal):
         raise TypeError(f"{name} must be a real number, got {type(value).__name__}")
     if isinstance(value, Rational):
         return Fraction(int(value.numerator), int(value.denominator))
@@ -129,7 +139,7 @@ def whole_number(value: Any, name: str, least: int = 0) -> int:
     >>> whole_number(4, "arity", least=2)
     4
     """
-    if isinstance(value, NO_NUMBERS) or not isinstance(value, (int, np.integer)):
+    if not is_integer(value):
         raise TypeError(f"{name} must be an integer, got {type(value).__name__}")
     if value < least:
         raise ValueError(f"{name} must be at least {least}, got {value}")

@@ -15,14 +15,13 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from decimal import Decimal
-from numbers import Real
 from typing import Any, Protocol
 from zoneinfo import ZoneInfo
 
 import numpy as np
 import numpy.typing as npt
 
-from pq.core.exact import NO_NUMBERS
+from pq.core.exact import is_real
 
 Floats = npt.NDArray[np.float64]
 
@@ -259,7 +258,7 @@ def _numbers(values: Any, types: tuple[type, ...]) -> Floats:
 def _number(value: Any, types: tuple[type, ...]) -> float:
     if types and isinstance(value, types):
         return seconds_of(value)
-    if isinstance(value, NO_NUMBERS) or not isinstance(value, (Real, Decimal)):
+    if not is_real(value) and not isinstance(value, Decimal):
         raise TypeError(f"values must be numbers or of the column's kind, got {type(value).__name__}")
     return float(value)
 

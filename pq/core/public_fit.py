@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pq.core.bounds.applications import pubpri_step_sizes
-from pq.core.exact import NO_NUMBERS, quantile_fractions
+from pq.core.exact import is_integer, quantile_fractions
 from pq.core.learners import COCOB, OGD, Averaged
 from pq.core.learners.gradient import steady
 from pq.core.losses.laplace import laplace_interval_arrays
@@ -202,7 +202,7 @@ def _problem(
     if not np.all(unit > 0):
         raise ValueError("scale must be positive")
     records = records[np.isfinite(records)]
-    if isinstance(sample_size, NO_NUMBERS) or not isinstance(sample_size, (int, np.integer)):
+    if not is_integer(sample_size):
         raise TypeError("sample_size must be an integer")
     if not 1 <= sample_size <= records.size:
         raise ValueError("sample_size must be from 1 to the number of finite public records")

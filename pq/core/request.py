@@ -7,13 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from numbers import Real
 from typing import Any
 
 import numpy as np
 
 from pq.core.choices import Adaptation, Adjacency, Calibration, OnNan, check_choice
-from pq.core.exact import NO_NUMBERS, budget_fraction, distinct_fractions, quantile_fractions, whole_number
+from pq.core.exact import budget_fraction, distinct_fractions, is_real, quantile_fractions, whole_number
 from pq.core.facts import Facts
 from pq.core.grid import check_on_grid, grid_step
 from pq.core.plan import power_fraction
@@ -156,7 +155,7 @@ def _tree_options(calibration: Any, adaptation: Any, arity: Any, budget_power: A
 
 def size_number(value: Any) -> float:
     """A rough number of records, positive; raises naming size_guess."""
-    if isinstance(value, NO_NUMBERS) or not isinstance(value, Real):
+    if not is_real(value):
         raise TypeError(f"size_guess must be a number, got {type(value).__name__}")
     try:
         size = float(value)

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import numpy as np
-
-from pq.core.exact import NO_NUMBERS
+from pq.core.exact import is_integer
 
 
 def check_steps(steps: int) -> int:
     """A planned number of steps, checked. Raises `ValueError` naming steps."""
-    if isinstance(steps, NO_NUMBERS) or not isinstance(steps, (int, np.integer)) or steps < 1:
+    if not is_integer(steps) or steps < 1:
         raise ValueError("steps must be an integer, at least 1")
     return int(steps)
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 import datetime as dt
 import math
 from collections.abc import Iterable
-from numbers import Real
 from typing import Any
 
 import numpy as np
 
-from pq.core.exact import NO_NUMBERS
+from pq.core.exact import is_real
 from pq.core.kind import seconds_of
 from pq.core.priors.numerics import Array
 
@@ -25,7 +24,7 @@ def real(value: Any, name: str) -> float:
         value = value[()]
     if isinstance(value, TIMES):
         value = seconds_of(value)
-    if not _is_real(value):
+    if not is_real(value):
         raise TypeError(f"{name} must be a real number, got {type(value).__name__}")
     try:
         number = float(value)
@@ -75,12 +74,8 @@ def floats(values: Any, name: str) -> Array:
         return np.array(values)
     try:
         array = np.asarray(values)
-        if array.dtype.kind in "fiu" or (array.dtype.kind == "O" and all(map(_is_real, array.flat))):
+        if array.dtype.kind in "fiu" or (array.dtype.kind == "O" and all(map(is_real, array.flat))):
             return array.astype(np.float64)
     except (ValueError, OverflowError) as error:
         raise ValueError(f"{name} must be an array of float64 numbers: {error}") from None
     raise TypeError(f"{name} must hold real numbers, got {array.dtype}")
-
-
-def _is_real(value: Any) -> bool:
-    return isinstance(value, Real) and not isinstance(value, NO_NUMBERS)

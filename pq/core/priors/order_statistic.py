@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from pq.core.exact import NO_NUMBERS
+from pq.core.exact import is_integer
 from pq.core.priors.base import Prior, set_parameters
 from pq.core.priors.mixture import Mixture
 from pq.core.priors.numerics import LARGEST, Array, between, numbers_only, special, unit_rule
@@ -57,7 +57,7 @@ class OrderStatistic(Prior, twin=None, kernel=None):
     def __post_init__(self) -> None:
         for name in ("n", "k"):
             value = getattr(self, name)
-            if isinstance(value, NO_NUMBERS) or not isinstance(value, int | np.integer):
+            if not is_integer(value):
                 raise TypeError(f"{name} must be an integer, got {type(value).__name__}")
             set_parameters(self, **{name: int(value)})
         if self.n < 1:

@@ -26,7 +26,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from pq.core.choices import Adjacency, check_choice
-from pq.core.exact import NO_NUMBERS, budget_fraction, float_below, quantile_fractions
+from pq.core.exact import budget_fraction, float_below, is_integer, quantile_fractions
 from pq.core.expected import USUAL_SIZE
 from pq.core.facts import Facts
 from pq.core.grid import grid_step
@@ -245,7 +245,7 @@ def usual_total(size: int, smooth: bool = False) -> Total:
 def _places(size_guess: Any, rate: Fraction) -> int:
     """Sub-places of a grid cell: enough that a value that everybody shares makes steps of about eight nats."""
     size = USUAL_SIZE if size_guess is None else size_guess
-    if isinstance(size, NO_NUMBERS) or not isinstance(size, (int, np.integer)):
+    if not is_integer(size):
         raise TypeError(f"size_guess must be an integer or None, got {type(size).__name__}")
     if size < 0:
         raise ValueError(f"size_guess must not be negative, got {size}")
