@@ -143,6 +143,7 @@ def _between(records: Pieces, quantiles: Array, reach: float) -> PartOfColumn | 
     ranks = one * (below + end + above) - reach - 1.0, other * (below + end + above) + reach + 1.0
     if end == 0 or (below > 0 and ranks[0] <= below) or (above > 0 and ranks[1] >= below + end):
         return None
+    out.resize(end + 2, refcheck=False)  # what a guess was too large by goes back
     nothing = np.full(1, math.nan), np.zeros(1, dtype=np.int64)
     part = joined_part(out, end, *nothing, np.array([below, end, above]), np.ones(1, dtype=np.int64))
     return None if part is None else replace(part, count=lambda ends: _up_to(records, ends))
@@ -273,7 +274,8 @@ class _Counted:
 
     @cached_property
     def _of_points(self) -> Ints:
-        return self.buckets.numbers(self.points)
+        """The buckets in which the points are."""
+        return np.flatnonzero(self.buckets.counts([self.points]))
 
     @cached_property
     def _commonest(self) -> Array:
