@@ -6,6 +6,7 @@ from __future__ import annotations
 import contextlib
 import math
 import os
+import tracemalloc
 from collections.abc import Callable
 from typing import Any
 
@@ -18,6 +19,7 @@ import pytest
 import pq
 from pq.private import release as releases
 from pq.private.columns import buckets, door, selection
+from pq.private.columns.cells import Points, Steps
 from pq.private.columns.door import UnreadColumn
 from pq.private.columns.part import PartOfColumn, Unknown
 from pq.private.columns.selection import Pieces, parts_of
@@ -183,6 +185,40 @@ def test_hard_columns_are_released_from_a_few_parts_and_not_sorted(
         looked_up.clear()
         assert pq.release(x, levels, rng=seed, **options).to_dict() == expected[seed]
         assert 1 <= len(looked_up) <= 4 and max(looked_up) <= len(x) * selection.COLLECTED + len(levels)
+
+
+@pytest.mark.parametrize("mechanism", ["tree", "cells"])
+@pytest.mark.parametrize("name", ["normal", "clustered", "two far modes", "mostly one value", "infinite", "cauchy"])
+def test_a_release_takes_a_fifth_of_its_input_beside_it(name: str, mechanism: str) -> None:
+    """At its peak, of what Python and numpy hold: also where nine records in ten are alike, and all others are
+    collected."""
+    assert WALK.ready(1e9)
+    x = COLUMNS[name](np.random.default_rng(4), 1_000_000)
+    options: dict[str, Any] = {"priors": pq.Cauchy(0, 10), "epsilon": 1, "rng": 1, "mechanism": mechanism}
+    levels = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9]
+    pq.release(x[:10], levels, **options)  # brings what it needs
+    pq.release(x, levels, **options)
+    tracemalloc.start()
+    try:
+        pq.release(x, levels, **options)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak <= 0.2 * x.nbytes
+
+
+def test_few_steps_count_as_all_ranks_do() -> None:
+    """Records before each value, with values that stand for none, one, or many."""
+    rng = np.random.default_rng(3)
+    for size in (1, 2, 7, 40):
+        for _ in range(20):
+            held = np.where(rng.random(size) < 0.3, rng.integers(0, 9, size), 1)
+            at = np.flatnonzero(held != 1)
+            steps = Steps(at, np.append(0, np.cumsum(held[at] - 1)))
+            dense = np.append(0, np.cumsum(held))
+            points = Points(np.arange(float(size)), steps)
+            assert points.ranks is not None and points.ranks.tolist() == dense.tolist()
+            assert points.n == dense[-1] and [steps[i] for i in range(size + 1)] == dense.tolist()
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float16, np.int64, np.int16, np.uint64, ">f8"])

@@ -14,9 +14,9 @@ from pq.private.columns.door import Array
 
 Ints = npt.NDArray[np.int64]
 COUNT = Engine("pq.private.fast.buckets", "count_buckets")
-BUCKETS = 1 << 13
+BUCKETS = 1 << 12
 TRIMMED = 16  # numbers of the sample at either end that lie in the outermost buckets
-SPLIT = 1 << 9  # as in `pq.private.fast.buckets`
+SPLIT = 1 << 8  # as in `pq.private.fast.buckets`
 CROWDED = 12  # numbers of the sample from which a bucket is split
 
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
@@ -70,6 +71,25 @@ Ranks = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
+class Steps:
+    """Records before each of many values, of which few stand for more or fewer records than one: by index, as of an
+    array, in a room that does not grow with the values.
+
+    at: (s,) indices of those few, increasing. more: (s + 1,) records before a value beyond its index, up to each of
+    them and after the last.
+
+    >>> Steps(np.array([1, 4]), np.array([0, 9, 8]))[np.arange(7)]
+    array([ 0,  1, 11, 12, 13, 13, 14])
+    """
+
+    at: Ranks
+    more: Ranks
+
+    def __getitem__(self, index: Any) -> Any:
+        return index + self.more[np.searchsorted(self.at, index, side="left")]
+
+
+@dataclass(frozen=True)
 class Points:
     """A column whose outputs are real numbers: the cells are `(x_k, x_{k+1}]`, and ties make cells of no width.
 
@@ -77,14 +97,19 @@ class Points:
     """
 
     values: Array
-    before: Ranks | None = None
+    before: Ranks | Steps | None = None
     step: None = None
     unit: int = 1
 
     @property
     def n(self) -> int:
         """All records."""
-        return len(self.values) if self.before is None else int(self.before[-1])
+        return len(self.values) if self.before is None else int(self.before[len(self.values)])
+
+    @cached_property
+    def ranks(self) -> Ranks | None:
+        """Records before each value, and all, as an array; None if each is one record."""
+        return self.before[np.arange(len(self.values) + 1)] if isinstance(self.before, Steps) else self.before
 
     def up_to(self, ends: Array) -> Ranks:
         """Records at or below each of some numbers."""
@@ -93,9 +118,9 @@ class Points:
 
     def view(self, low: float, high: float, low_share: int = 0, high_share: int = 0) -> PointsView:
         start, stop = _inside(self.values, low, high)
-        if self.before is None:
+        if self.ranks is None:
             return PointsView(self.values[start:stop])
-        return PointsView(self.values[start:stop], self.before[start : stop + 1] - self.before[start])
+        return PointsView(self.values[start:stop], self.ranks[start : stop + 1] - self.ranks[start])
 
     def output(self, value: float) -> float:
         return value

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pq.private.columns.cells import Points, PointsView, Ranks
+from pq.private.columns.cells import Points, PointsView, Ranks, Steps
 from pq.private.columns.door import LARGEST, Array
 
 NO_GAPS: Ranks = np.empty(0, dtype=np.int64)
@@ -74,10 +74,11 @@ class PartOfColumn(Points):
 
     def check_ranks(self, low: Array, high: Array) -> None:
         """Raises `Unknown` unless all cells of the ranks from low (k,) to high (k,) are known."""
-        assert self.before is not None
+        ranks = self.ranks
+        assert ranks is not None
         one, other = (np.clip(ends, -1, self.n + 1) for ends in (np.ceil(low), np.floor(high)))
-        first = np.searchsorted(self.before, one.astype(np.int64), side="left")  # for floats `before` would be copied
-        last = np.searchsorted(self.before, other.astype(np.int64), side="right") - 1
+        first = np.searchsorted(ranks, one.astype(np.int64), side="left")  # for floats the ranks would be copied
+        last = np.searchsorted(ranks, other.astype(np.int64), side="right") - 1
         beyond = np.flatnonzero(self._has_gap(first, last)).tolist()
         if beyond:
             raise Unknown(wanted=[self._wanted(first[i], last[i], (float(low[i]), float(high[i]))) for i in beyond])
@@ -144,14 +145,18 @@ def joined_part(room: Array, size: int, tied: Array, ties: Ranks, counts: Ranks,
     values = room[: size + (rest > 0)]
     if rest > 0:
         values[-1] = np.nextafter(found[-1], np.inf)
-    before = np.empty(len(values) + 1, dtype=np.int64)
-    before[0], before[1 : size + 1], before[size + 1 :] = 0, 1, rest
-    before[1:][places] = ties[is_tied]
-    gaps = np.minimum(gaps, len(values) - 1)
-    before[1:][gaps] += between
-    np.cumsum(before, out=before)
-    ends = [len(values) - 1, len(values)] if rest else []
-    return PartOfColumn(values, before, gaps=np.append(gaps, ends).astype(np.int64))
+    gaps, last = np.minimum(gaps, len(values) - 1), np.full(int(rest > 0), size)
+    more = np.concatenate([ties[is_tied] - 1, between, np.full(len(last), rest - 1)])
+    steps = _steps(np.concatenate([places, gaps, last]), more)
+    return PartOfColumn(values, steps, gaps=np.concatenate([gaps, last, last + 1]))
+
+
+def _steps(index: Ranks, more: Ranks) -> Steps:
+    """Of values, in any order, that stand for so many records more than one."""
+    at, own = np.unique(index[more != 0], return_inverse=True)
+    each = np.zeros(len(at) + 1, dtype=np.int64)
+    np.add.at(each, own + 1, more[more != 0])
+    return Steps(at, np.cumsum(each))
 
 
 def _gaps_in(ties: Ranks, counts: Ranks, wanted: Ranks) -> tuple[Ranks, Ranks, int]:

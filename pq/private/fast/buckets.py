@@ -16,7 +16,7 @@ from numba import boolean, float64, int64
 from pq.core.machine.keep import compiled, given, kept
 
 ALL_BUT_SIGN = 2**63 - 1
-SPLIT = 1 << 9  # parts of a bucket that is split
+SPLIT = 1 << 8  # parts of a bucket that is split
 BLOCK = 1 << 10  # records whose buckets are found at a time
 _READ, _WHOLE = given(float64, 1), given(int64, 1)
 _RULE = float64, float64, boolean, _READ, _READ, _WHOLE
@@ -61,14 +61,18 @@ def count_buckets(sources: int) -> Any:
         """
         sources  # noqa: B018 (see pq.core.machine.keep)
         places, missing = np.empty(BLOCK, dtype=np.int64), 0
-        turns = np.zeros((2, counts.size), dtype=np.int64)  # of two equal numbers, none waits for the other
+        others = np.zeros(counts.size, dtype=np.int64)  # of every other record: of two equal ones, none waits
         for start in range(0, x.size, BLOCK):
             block = x[start : start + BLOCK]
             _find(block, keys[start : start + BLOCK], low, scale, by_bits, starts, units, firsts, counts.size, places)
+            for i in range(0, block.size - 1, 2):
+                counts[places[i]] += 1
+                others[places[i + 1]] += 1
+            if block.size % 2:
+                counts[places[block.size - 1]] += 1
             for i in range(block.size):
                 missing += block[i] != block[i]
-                turns[i % 2, places[i]] += 1
-        counts += turns[0] + turns[1]
+        counts += others
         counts[0] -= missing
         return missing
 

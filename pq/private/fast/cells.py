@@ -57,7 +57,7 @@ def exact_target(fraction: Any, n: int, floored: bool) -> tuple[int, float]:
 
 
 # What a mechanism sees of a column, as one tuple `view`:
-#   x, before   all values and the records before each of them, see `walk_lanes`
+#   x, before, at   all values and the records before each of them, see `walk_lanes`
 #   first, d    index of the first value that counts, and how many do
 #   base, n     what to take from `before` to have ranks within the node, and the node's weight; ranks, weights and
 #               targets are in parts of a record
@@ -69,6 +69,32 @@ def exact_target(fraction: Any, n: int, floored: bool) -> tuple[int, float]:
 # cell 2 j is the run of multiples below value j, and cell 2 j + 1 is value j.
 
 
+@uncounted
+def count_below(at: Any, index: int) -> int:
+    """How many of some increasing indices are below one."""
+    one, other = 0, at.size
+    while one < other:
+        middle = (one + other) // 2
+        if at[middle] < index:
+            one = middle + 1
+        else:
+            other = middle
+    return one
+
+
+@inlined
+def records_before(before: Any, at: Any, index: int) -> int:
+    """Records before a value of the column, in parts."""
+    return before[index] if at.size == 0 else index + before[count_below(at, index)]
+
+
+@inlined
+def are_single(view: Any, first: int, count: int) -> bool:
+    """Whether each of so many values of the node, from value `first` on, is known to be one record."""
+    at, start = view[13], view[2] + first
+    return view[1].size == 0 or (at.size > 0 and count_below(at, start) == count_below(at, start + count))
+
+
 @inlined
 def last_cell(view: Any) -> int:
     return 2 * view[3] if view[10] > 0.0 else view[3]
@@ -77,12 +103,12 @@ def last_cell(view: Any) -> int:
 @inlined
 def rank_before(view: Any, j: int) -> int:
     """Records of the node below its value j, in parts; for j = d all of them."""
-    before, first, d, base, n = view[1], view[2], view[3], view[4], view[5]
+    before, first, d, base, n, at = view[1], view[2], view[3], view[4], view[5], view[13]
     if before.size == 0:
         return j
     if j == 0:
         return 0
-    return n if j == d else before[first + j] - base
+    return n if j == d else records_before(before, at, first + j) - base
 
 
 @inlined
@@ -143,6 +169,7 @@ def cells_of(
     down: float,
     unit: int,
     gaps: Any,
+    at: Any,
 ) -> Any:
     """The records strictly between two outputs, and on a lattice the shares of those at the outputs."""
     start = first_above(x, 0, x.size, low)
@@ -157,26 +184,22 @@ def cells_of(
             if stop < x.size and x[stop] == high:
                 high_weight = high_share * ((before[stop + 1] - before[stop]) // unit)
         first, last = start - (low_weight > 0), stop + (high_weight > 0)
-        base = before[start] - low_weight
-        n = low_weight + (before[stop] - before[start]) + high_weight
+        at_start = records_before(before, at, start)
+        base = at_start - low_weight
+        n = low_weight + (records_before(before, at, stop) - at_start) + high_weight
     if up > 0.0:
         a = (low - 0.5) * up / down if low > -LATTICE_END else -math.inf
         b = (high + 0.5) * up / down if high < LATTICE_END else math.inf
     if edge:
         a, b = -math.inf, math.inf
-    return (x, before, first, last - first, base, n, a, b, first < start, last > stop, up, down, gaps)
+    return (x, before, first, last - first, base, n, a, b, first < start, last > stop, up, down, gaps, at)
 
 
 @inlined
 def has_gap(view: Any, first: int, last: int) -> bool:
     """Whether some of the cells first..last, of real outputs, are not known."""
-    gaps, one, other = view[12], 0, view[12].size
-    while one < other:
-        middle = (one + other) // 2
-        if gaps[middle] < view[2] + first:
-            one = middle + 1
-        else:
-            other = middle
+    gaps = view[12]
+    one = count_below(gaps, view[2] + first)
     return one < gaps.size and gaps[one] <= view[2] + last
 
 

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from pq.core.machine.engine import Engine
 from pq.core.plan import PlanArrays
+from pq.private.columns.cells import Steps
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -31,6 +32,13 @@ def _plain(array: Any) -> Any:
     if type(array) is np.ndarray and array.flags.num & PLAIN == PLAIN:
         return array
     return np.array(array, order="C")
+
+
+def _ranks(before: IntArray | Steps | None) -> tuple[IntArray, IntArray]:
+    """Records before each value as `pq.private.fast.walk.walk_lanes` takes them."""
+    if not isinstance(before, Steps):
+        return (NO_COUNTS if before is None else before), NO_COUNTS
+    return (before.more, before.at) if len(before.at) else (NO_COUNTS, NO_COUNTS)
 
 
 WALK = Engine("pq.private.fast.walk", "walk_lanes")
@@ -58,7 +66,7 @@ def run(
     counts: IntArray,
     uniforms: FloatArray,
     *,
-    before: IntArray | None = None,
+    before: IntArray | Steps | None = None,
     gaps: IntArray = NO_COUNTS,
     lattice: FloatArray = REAL,
     rates: FloatArray | None = None,
@@ -85,7 +93,7 @@ def fill_lanes(
     parts: FloatArray,
     counts: IntArray,
     uniforms: FloatArray,
-    before: IntArray | None = None,
+    before: IntArray | Steps | None = None,
     gaps: IntArray = NO_COUNTS,
     lattice: FloatArray = REAL,
     rates: FloatArray | None = None,
@@ -108,7 +116,7 @@ def fill_lanes(
     left: int = WALK(
         _plain(columns),
         sizes,
-        NO_COUNTS if before is None else before,
+        *_ranks(before),
         gaps,
         plan.nodes,
         plan.members,

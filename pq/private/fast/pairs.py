@@ -67,7 +67,9 @@ def look(values: Any, before: Any, count: int, interval: Any, shares: Any, edge:
     unit = max(int(lattice[2]), 1)
     low, high = interval
     up, down = lattice[0], lattice[1]
-    return cells_of(values[:count], known, low, high, shares[0], shares[1], edge, up, down, unit, before[:0])
+    return cells_of(
+        values[:count], known, low, high, shares[0], shares[1], edge, up, down, unit, before[:0], before[:0]
+    )
 
 
 @compiled

@@ -197,9 +197,8 @@ def _room(size: int, parts: int, words: Any) -> Any:
 
 @uncounted
 def _walk_tree(
-    x: Any, before: Any, gaps: Any, nodes: Any, members: Any, fractions: Any, floored: bool, edge: bool, lattice: Any,
-    rates: Any, parts: Any, counts: Any, uniforms: Any, out: Any, drawn: Any, shares: Any,
-    room: Any,
+    x: Any, before: Any, at: Any, gaps: Any, nodes: Any, members: Any, fractions: Any, floored: bool, edge: bool,
+    lattice: Any, rates: Any, parts: Any, counts: Any, uniforms: Any, out: Any, drawn: Any, shares: Any, room: Any,
 ) -> int:  # fmt: skip
     """One lane, by the names of `walk_lanes`; returns how many outputs are left, -1 where it had to stop for want of
     room. drawn, shares, room: to work in; the last of `room` has the words back."""
@@ -214,7 +213,7 @@ def _walk_tree(
                 shares[j, side] = passed_share(shares, out, nodes, j, side, unit, int(lattice[3]))
         if low < high:
             up, down = lattice[0], lattice[1]
-            view = _look(x, before, low, high, shares[j, 0], shares[j, 1], edge, up, down, unit, gaps)
+            view = _look(x, before, low, high, shares[j, 0], shares[j, 1], edge, up, down, unit, gaps, at)
         for i in range(first, end):
             q = members[i]
             t = q % parts.shape[0]
@@ -242,6 +241,7 @@ _SIGNATURE = int64(
     given(int64, 1),
     given(int64, 1),
     given(int64, 1),
+    given(int64, 1),
     given(int64, 2),
     given(int64, 1),
     given(int64, 2),
@@ -260,15 +260,16 @@ _SIGNATURE = int64(
 @kept(_SIGNATURE)
 def walk_lanes(sources: int) -> Any:
     def run(
-        columns: Any, sizes: Any, before: Any, gaps: Any, nodes: Any, members: Any, fractions: Any, floored: bool,
-        edge: bool, lattice: Any, rates: Any, parts: Any, counts: Any, uniforms: Any, out: Any, words: Any,
+        columns: Any, sizes: Any, before: Any, at: Any, gaps: Any, nodes: Any, members: Any, fractions: Any,
+        floored: bool, edge: bool, lattice: Any, rates: Any, parts: Any, counts: Any, uniforms: Any, out: Any,
+        words: Any,
     ) -> Any:  # fmt: skip
         """Run a plan on every lane; its outputs go into `out` (lanes, m), NaN for those of nodes whose numbers do not
         do, and of nodes below; returns how many these are, or -1, and `out` is worth nothing, if it looked into a gap.
 
         columns: (c, n) sorted records, of which the first `sizes` (c,) of each row count; lane l has row l % c.
-        before: (n + 1,) records before each entry of the one column, or empty if each entry is one record. gaps:
-        see `pq.private.columns.part`.
+        before: (n + 1,) records before each entry of the one column, or empty if each entry is one record; at: empty,
+        or with `before` as of `pq.private.columns.cells.Steps`. gaps: see `pq.private.columns.part`.
         nodes, members, fractions: see `pq.core.plan.PlanArrays`.
         lattice: (4,) numerator and denominator of the step, parts of a record, and whether a record at an output goes
             on by halves; zeros for real outputs. On a lattice columns and outputs are in steps, and `before` is given.
@@ -289,8 +290,8 @@ def walk_lanes(sources: int) -> Any:
                     room = _room(min(4 * words[WANTS_ROOM], most), parts.shape[2], words)
                 words[WANTS_ROOM], words[LOOKED_INTO_GAP] = 0, 0
                 left = _walk_tree(
-                    x, before, gaps, nodes, members, fractions, floored, edge, lattice, rates[r], parts[p], counts[p],
-                    uniforms[lane], out[lane], drawn, shares, room,
+                    x, before, at, gaps, nodes, members, fractions, floored, edge, lattice, rates[r], parts[p],
+                    counts[p], uniforms[lane], out[lane], drawn, shares, room,
                 )  # fmt: skip
             if words[LOOKED_INTO_GAP] > 0:
                 return -1

@@ -10,7 +10,7 @@ from typing import Any
 
 from pq.core.machine.keep import uncounted
 from pq.core.priors.kernel import MODERATE
-from pq.private.fast.cells import cell_distance, cell_edge, has_gap, last_cell
+from pq.private.fast.cells import are_single, cell_distance, cell_edge, has_gap, last_cell, rank_before
 from pq.private.fast.laws import add_cell_masses, log_mass, mass
 
 ROUNDING = 1.0 + 1e-9  # a bound stays one whatever the last digits of the masses are
@@ -53,8 +53,8 @@ def running_weights(
     (c + 1,) to work in."""
     _put_masses(view, parts, first, edges, out)
     count, total = out.size, 0.0
-    if view[1].size == 0 and rate < STEEPEST:  # ranks are those of cells
-        middle = min(max(target[0] + 1 - first, 0), count)
+    if rate < STEEPEST and are_single(view, first, count - 1):  # ranks grow by one from cell to cell
+        middle = min(max(target[0] + 1 - rank_before(view, first), 0), count)
         total = _add_stretches(view, target, rate, first, 0, middle, math.exp(rate), total, out)
         return _add_stretches(view, target, rate, first, middle, count, math.exp(-rate), total, out)
     for k in range(count):

@@ -204,7 +204,7 @@ class PlacePartition:
         return rate(budget, sensitivity(HALF, 1, self.adjacency, "sharp"))
 
     def _rounded(self, column: Points) -> Points | Lattice:
-        return column if self.step is None else self.median.column(column.values, column.before)
+        return column if self.step is None else self.median.column(column.values, column.ranks)
 
     def _log_width_weights(self, column: Points, place: float) -> Array:
         """Log weights (c,) of the widths, relative to the best one's."""

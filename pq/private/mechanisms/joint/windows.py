@@ -56,8 +56,7 @@ def check_windows(plan: JointPlan, part: PartOfColumn, reach: float) -> None:
     """Raises `Unknown` unless all that a reach can look at is known: the wide windows hold those of every total."""
     if math.isinf(reach):
         raise Unknown(everything=True)
-    assert part.before is not None
-    low, high = np.transpose(wide_windows(plan, float(part.before[-1]), reach))
+    low, high = np.transpose(wide_windows(plan, float(part.n), reach))
     part.check_ranks(low - 1.0, high + 1.0)
 
 
