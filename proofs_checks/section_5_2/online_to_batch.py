@@ -87,28 +87,39 @@ def _early(alpha: Fraction, regrets: list[Fraction], steps: int) -> bool:
         lambda alpha, regrets, steps: True,
         lambda alpha, regrets, steps: False,
         lambda alpha, regrets, steps: regrets[steps - 1] <= steps * alpha,  # with none of alpha left for chance
+        lambda alpha, regrets, steps: F(198, 100) * regrets[steps - 1] <= steps * alpha,
+        lambda alpha, regrets, steps: F(202, 100) * regrets[steps - 1] <= steps * alpha,
+        lambda alpha, regrets, steps: 2 * regrets[steps // 10] <= steps * alpha,
+        lambda alpha, regrets, steps: 2 * regrets[steps // 2] <= steps * alpha,
+        lambda alpha, regrets, steps: 2 * regrets[steps - 2] <= steps * alpha,  # at the step before
     ],
 )
 def check_regret_condition(subject: Callable[[Fraction, list[Fraction], int], bool] = enough) -> str:
-    """T_alpha = min{T: 2 R_T <= T alpha} says nothing of larger T unless R_T/T falls: loss |theta - 1|, theta_1 = 1."""
-    alpha, steps = F(1, 10), 1000
-    plays = [F(1)] + [F(0)] * (steps - 1)
-    regrets, total = [], F(0)
-    for theta in plays:
-        total += abs(theta - 1)
-        regrets.append(total)
-    excess = abs(sum(plays) / steps - 1)
-    assert regrets[0] == 0 and regrets[-1] == steps - 1 and excess == F(999, 1000), "as the row says"
-    assert excess <= alpha or not subject(alpha, regrets, steps), f"T_alpha = 1, excess {excess} after {steps} steps"
-    assert subject(alpha, [F(0)] * steps, steps)
+    """T_alpha = min{T: 2 R_T <= T alpha} says nothing of larger T unless R_T/T falls: loss |theta - 1|, theta_1 = 1.
+
+    Nor does the regret at any other step before T: that loss, with theta = 1 until then."""
+    steps = 1000
+    for right in (1, steps // 10, steps // 10 + 1, steps // 2 + 1, steps - 1):
+        plays = [F(1)] * right + [F(0)] * (steps - right)
+        regrets = list(itertools.accumulate(abs(theta - 1) for theta in plays))
+        excess = abs(sum(plays) / steps - 1)
+        assert regrets[right - 1] == 0 and regrets[-1] == steps * excess
+        for alpha in (F(1, 10), excess * F(99, 100)):
+            assert excess <= alpha or not subject(alpha, regrets, steps), f"T_alpha = 1, excess {excess}"
+        if right == 1:
+            assert excess == F(999, 1000) and _early(F(1, 10), regrets, 1), "as the row says"
     # R_T/T does not rise: what holds at T_alpha holds at every larger T
     first, later, early, late, room = z3.Reals("R_1 R_2 T_1 T_2 alpha")
     falling = (early > 0, late >= early, later * early <= first * late)
     follows(*falling, 2 * first <= early * room, goal=2 * later <= late * room)
     # With no more than half of alpha for the regret, the rest is for the deviation at `thm_o2b_steps`.
+    alpha = F(1, 10)
     for beta in (F(1, 2), F(1, 100)):
         runs = bounds.thm_o2b_steps(float(alpha), loss_range=1.0, beta=float(beta))
-        largest = max(r for r in (runs * alpha * F(k, 4) for k in range(5)) if subject(alpha, [r] * runs, runs))
+        tried = {k: runs * alpha * F(k, 200) for k in range(201)}
+        taken = {k: subject(alpha, [F(0)] * (runs - 1) + [r], runs) for k, r in tried.items()}
+        assert all(taken[k] for k in range(101)), "half of alpha is enough room for this regret"
+        largest = max(r for k, r in tried.items() if taken[k])
         found = bounds.thm_o2b(runs, regret=float(largest), loss_range=1.0, beta=float(beta))
         assert found <= float(alpha) * (1 + 1e-12), "more regret than there is room for"
     return "regret must be small at the T used: R_1 = 0 and R_T = T - 1 give T_alpha = 1 and excess 0.999"
