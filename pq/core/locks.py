@@ -1,14 +1,70 @@
-"""Locks that survive a fork: a child must not wait for a thread that only its parent has."""
+"""Locks that survive a fork, and work that no fork comes between: a child must not wait for a thread that only its
+parent has, nor go on with what its parent has begun."""
 
 from __future__ import annotations
 
 import os
 import sys
 import threading
+from _thread import start_new_thread
 from collections.abc import Callable, Iterator
-from functools import cached_property
-from typing import Any
+from functools import cached_property, partial
+from typing import Any, TypeVar
 from weakref import WeakSet
+
+T = TypeVar("T")
+GLANCE = 0.5  # seconds after which a child sees that what it waits for is done by its parent alone
+
+
+class ForkedError(RuntimeError):
+    """A child was forked in the middle of what its parent has begun, and is to finish alone."""
+
+
+class Process:
+    """The process that made this; `check` raises `ForkedError` in any other."""
+
+    def __init__(self) -> None:
+        self._number = os.getpid()
+
+    @property
+    def is_here(self) -> bool:
+        return os.getpid() == self._number
+
+    def check(self) -> None:
+        if not self.is_here:
+            raise ForkedError("this process was forked in the middle of a call, which is its parent's to finish")
+
+
+def undisturbed(work: Callable[[], T]) -> T:
+    """What some work gives, done where no handler of signals comes between, which may fork: by a thread of its own, as
+    handlers run in the main one.
+
+    An interrupt of whoever waits ends the waiting, not the work. Raises `ForkedError` in a child that was forked while
+    its parent waited.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        return work()
+    outcome: list[Callable[[], T]] = []
+    under_way, process = threading.Lock(), Process()  # plain ones: a child would wait for more than a while for others
+
+    def run() -> None:
+        try:
+            value = work()
+            outcome.append(lambda: value)
+        except BaseException as error:
+            outcome.append(partial(_raised, error))
+        finally:
+            under_way.release()
+
+    under_way.acquire()
+    start_new_thread(run, ())
+    while not under_way.acquire(timeout=GLANCE):
+        process.check()
+    return outcome[0]()
+
+
+def _raised(error: BaseException) -> Any:
+    raise error
 
 
 def fork_safe_lock() -> threading.RLock:

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from pq.core.budget.nodes import check_steps
 from pq.core.learners.prefix import square_root_coefficients
-from pq.core.locks import fork_safe_lock
+from pq.core.locks import Process, fork_safe_lock
 
 __all__ = ["Normals", "SquareRootAggregator", "StepsExceeded", "TreeAggregator"]
 
@@ -130,12 +130,14 @@ class _Aggregator:
             if entry.shape != self._shape:
                 raise ValueError(f"value must have shape {self._shape}, got {entry.shape}")
             entry = np.where(np.isfinite(entry), entry, 0.0)
+            process = Process()
             if self._under_way:
                 raise RuntimeError(BROKE_OFF)
             self._under_way = True  # before the count is looked at again, which a handler may have changed until here
             self._refuse_beyond_plan()
             self._count += 1
             total = np.asarray(self._rounded(self._next(entry)))
+            process.check()  # a child's noise is another
             self._under_way = False
         return total if total.ndim else float(total)
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from pq.core.locks import Process
 from pq.private.columns.door import Array
 
 NOTHING = np.empty(0)
@@ -18,19 +19,21 @@ BELOW_ONE = 1.0 - 2.0**-53
 class Source:
     """A source of uniforms. rng: None for the operating system, a numpy Generator, or a seed.
 
-    Nothing is kept between calls without rng: forks, threads and copies never share noise. Raises `TypeError` naming
-    rng.
+    Nothing is kept between calls without rng: forks, threads and copies never share noise. A source is of the process
+    that made it: a child that is forked in the middle of a release, as a handler of signals may do, gets none more
+    (`pq.core.locks.ForkedError`), as one release was paid for. Raises `TypeError` naming rng.
 
     >>> Source(1).uniforms(2)
     array([0.51182162, 0.9504637 ])
     """
 
     def __init__(self, rng: Any = None) -> None:
-        self._generator = generator_from(rng)
+        self._generator, self._process = generator_from(rng), Process()
 
     def uniforms(self, *shape: int) -> Array:
         """Independent uniforms strictly inside (0, 1): multiples of 2^-53 that are not of 2^-52 (of 2^-53 from a
         generator)."""
+        self._process.check()
         if self._generator is not None:
             return np.asarray(self._generator.integers(1, 2**53, shape) * 2.0**-53)
         bits = np.frombuffer(os.urandom(8 * math.prod(shape)), dtype=np.uint64) >> DROPPED_BITS
@@ -41,6 +44,7 @@ class Source:
 
     def bytes(self, count: int) -> bytes:
         """Independent random bytes, for noise that is exact."""
+        self._process.check()
         return os.urandom(count) if self._generator is None else self._generator.bytes(count)
 
 

@@ -745,8 +745,8 @@ def test_an_interrupt_while_others_entries_are_read_forgets_none(
 def test_nobody_spends_in_the_middle_of_another_entry_of_the_same_thread() -> None:
     """As a handler of signals would: what fitted before need not fit afterwards."""
     ledger = pq.Ledger(1)
-    with ledger._storage.transaction(writes=True), pytest.raises(LedgerError, match="in the middle of another"):
-        ledger.spend(1, "from within")
+    with pytest.raises(LedgerError, match="in the middle of another"):
+        ledger._storage.transact(lambda _: ledger.spend(1, "from within"), writes=True)
     ledger.spend(1, "afterwards")
     assert ledger.spent == 1
 

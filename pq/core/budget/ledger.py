@@ -177,23 +177,26 @@ class Ledger:
         )
 
     def _enter(self, entry: Entry) -> None:
-        with self._storage.transaction(writes=True) as transaction:
-            self._account = _caught_up(self._account, transaction, self._least)
-            known = self._account.adjacency
-            if entry.adjacency and known and known != entry.adjacency:
-                raise ValueError(
-                    f"adjacency must be {known!r}, as in the ledger's other entries, got {entry.adjacency!r}: "
-                    "budgets of different ones do not add"
-                )
-            whole = self._account.cost(entry)
-            if not whole.fits(self.total, self.delta):
-                raise BudgetExceededError(self._refusal(entry))
-            if whole.epsilon.denominator > LARGEST_WHOLE:
-                raise ValueError("epsilon must have fewer digits: with what was spent before it is too long to be told")
-            transaction.append(entry)
-            number = len(self._account.entries) + 1
+        number = self._storage.transact(partial(self._append, entry), writes=True)
         self._own.number = number
         self._least = max(self._least, number)
+
+    def _append(self, entry: Entry, transaction: Transaction) -> int:
+        """Write an entry if it fits; returns its number."""
+        self._account = _caught_up(self._account, transaction, self._least)
+        known = self._account.adjacency
+        if entry.adjacency and known and known != entry.adjacency:
+            raise ValueError(
+                f"adjacency must be {known!r}, as in the ledger's other entries, got {entry.adjacency!r}: "
+                "budgets of different ones do not add"
+            )
+        whole = self._account.cost(entry)
+        if not whole.fits(self.total, self.delta):
+            raise BudgetExceededError(self._refusal(entry))
+        if whole.epsilon.denominator > LARGEST_WHOLE:
+            raise ValueError("epsilon must have fewer digits: with what was spent before it is too long to be told")
+        transaction.append(entry)
+        return len(self._account.entries) + 1
 
     def _refusal(self, entry: Entry) -> str:
         now = self._account.cost()
@@ -206,9 +209,11 @@ class Ledger:
         )
 
     def _now(self) -> Account:
-        with self._storage.transaction(writes=False) as transaction:
-            self._account = _caught_up(self._account, transaction, self._least)
-            return self._account
+        return self._storage.transact(self._catch_up, writes=False)
+
+    def _catch_up(self, transaction: Transaction) -> Account:
+        self._account = _caught_up(self._account, transaction, self._least)
+        return self._account
 
     def statement(self, *, signed: bool = False) -> str:
         """A readable account: every spend, the cost of each pool, and what remains.

@@ -2,7 +2,9 @@
 
 A spend is one transaction: the entries that others have made are read, the new one is checked and written, and nobody
 else writes in between. A process that is killed in the middle leaves the file as it was before. Connections live for
-one transaction each, and no fork happens during one: SQLite's locks do not survive forks.
+one transaction each, and no fork happens during one: SQLite's locks do not survive forks, and a child that went on with
+what its parent began would ruin the file. Other threads wait with theirs; handlers of signals run in the main thread,
+which a transaction is never in.
 
 What SQLite needs to take back the half-written transaction of a killed process lies in a file beside the one name that
 the process used. Who came by another name would not see it, and would spend what is lost when it is found; so the file
@@ -16,15 +18,15 @@ import secrets
 import sqlite3
 import stat
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import quote
 
 from pq.core.budget.account import Entry, LedgerError, account_delta, account_total
-from pq.core.locks import fork_safe_lock
+from pq.core.locks import fork_safe_lock, undisturbed
 
 PATIENCE = 60.0  # seconds that a transaction waits for others
 JOURNAL = "-journal"  # ends the name of SQLite's own file
@@ -41,6 +43,7 @@ SCHEMA = (
 INSERT = f"INSERT INTO entries ({', '.join(COLUMNS)}) VALUES ({', '.join('?' * len(COLUMNS))})"
 SELECT = f"SELECT number, {', '.join(COLUMNS)} FROM entries WHERE number > ? ORDER BY number"
 _LOCK = fork_safe_lock()
+T = TypeVar("T")
 
 
 class Transaction(ABC):
@@ -63,8 +66,9 @@ class Storage(ABC):
     delta: Fraction
 
     @abstractmethod
-    def transaction(self, *, writes: bool) -> AbstractContextManager[Transaction]:
-        """All or nothing; of those that write there is one at a time, of all in this process too."""
+    def transact(self, work: Callable[[Transaction], T], *, writes: bool) -> T:
+        """What some work gives that is done all or not at all; of those that write there is one at a time, of all in
+        this process too. It may be done by another thread."""
 
 
 class MemoryStorage(Storage, Transaction):
@@ -75,20 +79,24 @@ class MemoryStorage(Storage, Transaction):
         self._entries: list[Entry] = []
         self._process, self._open = os.getpid(), False
 
-    @contextmanager
-    def transaction(self, *, writes: bool) -> Iterator[Transaction]:
-        if writes and os.getpid() != self._process:
-            raise LedgerError(
-                "ledger is in the memory of the process that made it, and a fork has another; use pq.Ledger.open(path)"
-            )
+    def transact(self, work: Callable[[Transaction], T], *, writes: bool) -> T:
+        self._check_process(writes)
         with _LOCK:
             if self._open:  # by this thread: a handler of signals, which would come between a look and what it is for
                 raise LedgerError("ledger is in the middle of another entry of this thread")
             try:
                 self._open = True  # within: an interrupt on the way in leaves it closed
-                yield self
+                done = work(self)
             finally:
                 self._open = False
+        self._check_process(writes)
+        return done
+
+    def _check_process(self, writes: bool) -> None:
+        if writes and os.getpid() != self._process:
+            raise LedgerError(
+                "ledger is in the memory of the process that made it, and a fork has another; use pq.Ledger.open(path)"
+            )
 
     def entries(self, after: int) -> list[Entry]:
         return self._entries[after:]
@@ -102,6 +110,9 @@ class FileStorage(Storage):
 
     def __init__(self, path: Path, total: Fraction | None, delta: Fraction | None) -> None:
         self.path = path.absolute()
+        undisturbed(lambda: self._open(path, total, delta))
+
+    def _open(self, path: Path, total: Fraction | None, delta: Fraction | None) -> None:
         if total is None and not self.path.exists():
             raise FileNotFoundError(f"path must be a ledger, there is none at {path}; a total creates one")
         with self._connection("BEGIN" if total is None else "BEGIN IMMEDIATE", create=total is not None) as connection:
@@ -121,12 +132,14 @@ class FileStorage(Storage):
             if given is not None and given != kept:
                 raise ValueError(f"{name} must be that of {path}, {kept}, got {given}")
 
-    @contextmanager
-    def transaction(self, *, writes: bool) -> Iterator[Transaction]:
+    def transact(self, work: Callable[[Transaction], T], *, writes: bool) -> T:
+        return undisturbed(lambda: self._transact(work, writes))
+
+    def _transact(self, work: Callable[[Transaction], T], writes: bool) -> T:
         with self._connection("BEGIN IMMEDIATE" if writes else "BEGIN") as connection:
             if connection.execute("SELECT identity FROM account").fetchone() != (self.identity,):
                 raise LedgerError(f"{self.path} is another ledger than the one that was opened")
-            yield _Rows(connection, self.path)
+            return work(_Rows(connection, self.path))
 
     @contextmanager
     def _connection(self, begin: str, *, create: bool = False) -> Iterator[sqlite3.Connection]:

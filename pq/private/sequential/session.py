@@ -26,7 +26,7 @@ from pq.core.budget.guarantee import Guarantee
 from pq.core.budget.ledger import Ledger, as_ledger
 from pq.core.choices import check_choice, check_name
 from pq.core.exact import Number, budget_float, budget_fraction, quantile_fractions
-from pq.core.locks import Renewable
+from pq.core.locks import ForkedError, Process, Renewable
 from pq.core.priors import LogUniform
 from pq.core.request import Request
 from pq.private.columns.counts import Counts
@@ -66,6 +66,8 @@ class Session:
     Raises `TypeError` or `ValueError` naming the argument, before data are touched: also for a predictor whose privacy
     needs disjoint individuals under "overlap".
     """
+
+    _torn = False
 
     def __init__(
         self,
@@ -142,8 +144,16 @@ class Session:
         """
         if os.getpid() != self._process:
             self._begin(None)
-        with self._lock.now, np.errstate(all="ignore"):  # public features and released values may be of any size
-            return self._step(np.array(features, dtype=np.float64), x)
+        if self._torn:
+            raise ForkedError("this sequence was forked in the middle of a step, which is its parent's to finish")
+        process = Process()
+        try:
+            with self._lock.now, np.errstate(all="ignore"):  # public features and released values may be of any size
+                released = self._step(np.array(features, dtype=np.float64), x)
+        finally:
+            self._torn = not process.is_here  # what it learns then would be learnt twice, with other noise
+        process.check()
+        return released
 
     def _step(self, features: npt.NDArray[np.float64], x: Any) -> Release:
         learner = self.predictor if isinstance(self.predictor, PrivatePredictor) else None
@@ -151,8 +161,9 @@ class Session:
             raise StepsExceeded("all planned steps of the predictor are taken")
         self._maker = maker = self.predictor.maker(features, self._request, self._maker)
         column = promised_column(x, maker)  # refuses a declared type before the charge
+        source = Source(self._rng)  # of the process that pays
         self._charge(maker)
-        released = fulfil(maker, column, Source(self._rng))
+        released = fulfil(maker, column, source)
         if learner is not None and math.isinf(learner.epsilon):  # the priors have seen the records: no guarantee
             released = replace(released, epsilon=math.inf)
         self.count += 1
