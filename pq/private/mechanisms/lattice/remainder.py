@@ -29,13 +29,11 @@ values for which all conditions hold, or says that there is none; it sees k and 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
 
-from pq.private.columns.cells import LatticeView
 from pq.private.columns.door import Array
 
 MOST = 128  # candidates beyond which no floor is looked for
@@ -108,36 +106,3 @@ def remainder_law(counts: npt.NDArray[np.int64], shift: int, epsilon: float) -> 
     right = wrong_by == 0
     chances[right] = (1.0 - float(np.sum(chances))) / int(np.sum(right))
     return chances
-
-
-@dataclass(frozen=True)
-class RemainderLaw:
-    """The law at the root on the multiples of a step, with the methods of `MarginLaw`.
-
-    view: all records. first, last: the candidates, whole numbers of steps, of equal mass. shift, epsilon: as above.
-    """
-
-    view: LatticeView
-    first: int
-    last: int
-    shift: int
-    epsilon: float
-
-    @cached_property
-    def _chances(self) -> Array:
-        places = np.arange(self.first, self.last)
-        up_to = self.view.ranks[np.searchsorted(self.view.values, places, side="right")]
-        counts = np.diff(np.concatenate([[0.0], up_to, [self.view.n]])).astype(np.int64)
-        return remainder_law(counts, self.shift, self.epsilon)
-
-    def draw(self, cell_uniform: float, point_uniform: float = 0.5, level_uniform: float = 0.5) -> tuple[float, float]:
-        """The output that the first of the uniforms in (0, 1) stands for; half of its records lie on either side."""
-        running = np.cumsum(self._chances)
-        at = int(np.searchsorted(running, cell_uniform * running[-1], side="right"))
-        return float(self.first + min(at, len(running) - 1)), 0.5
-
-    def log_probability(self, o: float) -> float:
-        """Exact log probability of an output in units of the step."""
-        if not self.first <= o <= self.last:
-            return -math.inf
-        return math.log(self._chances[int(o) - self.first])
