@@ -88,6 +88,10 @@ class Steps:
     def __getitem__(self, index: Any) -> Any:
         return index + self.more[np.searchsorted(self.at, index, side="left")]
 
+    def all(self, count: int) -> Ranks:
+        """Records before each of so many values, and all (count + 1,)."""
+        return np.arange(count + 1) + np.repeat(self.more, np.diff(self.at, prepend=-1, append=count))
+
 
 @dataclass(frozen=True)
 class Points:
@@ -109,7 +113,7 @@ class Points:
     @cached_property
     def ranks(self) -> Ranks | None:
         """Records before each value, and all, as an array; None if each is one record."""
-        return self.before[np.arange(len(self.values) + 1)] if isinstance(self.before, Steps) else self.before
+        return self.before.all(len(self.values)) if isinstance(self.before, Steps) else self.before
 
     def up_to(self, ends: Array) -> Ranks:
         """Records at or below each of some numbers."""
