@@ -396,35 +396,62 @@ class _Hasty(_Watched):
         return Beliefs(*by_precisions(self.beliefs, *self.__dict__["rounds"][0]))
 
 
-@check("ours:tracked-update", code=Ahead, rejects=[_Bolder, _Timid, _Apart, _Stubborn, _Hasty])
+class _Doubtful(_Watched):
+    """Once the series broke, covariances are twice Bayes'."""
+
+    def _updated(self, edges: Any, counts: Any) -> Beliefs:
+        found = super()._updated(edges, counts)
+        return found if self.__dict__["began"] is self.beliefs else Beliefs(found.mean, 2 * found.covariance)
+
+
+class _Deep(_Watched):
+    """The log density is cut from above alone."""
+
+    def _updated(self, edges: Any, counts: Any) -> Beliefs:
+        found, shapes = super()._updated(edges, counts), self.tracker.shapes
+        mean = found.mean.copy()
+        mean[shapes] = np.where(mean[shapes] <= -8.0, -80.0, mean[shapes])
+        return Beliefs(mean, found.covariance)
+
+
+def is_posterior(found: Beliefs, ahead: _Watched) -> bool:
+    """Whether beliefs are Bayes' from what the update began from, by the counts as the last round made them linear, and
+    know no direction less than that."""
+    began = ahead.__dict__["began"]
+    mean, covariance = by_precisions(began, *ahead.__dict__["rounds"][-1])
+    scale = np.sqrt(np.outer(np.diag(covariance), np.diag(covariance)))
+    return bool(
+        np.all(np.abs(found.mean - mean) < 1e-4 * np.sqrt(np.diag(began.covariance)))
+        and np.all(np.abs(found.covariance - covariance) < 1e-4 * scale)
+        and np.linalg.eigvalsh(began.covariance - found.covariance).min() > -1e-7 * max(1.0, scale.max())
+    )
+
+
+@check("ours:tracked-update", code=Ahead, rejects=[_Bolder, _Timid, _Apart, _Stubborn, _Hasty, _Doubtful, _Deep])
 def check_update(subject: type[_Watched] = _Watched) -> str:
     """After a day: Bayes' rule for counts as they were made linear, and no direction is known less than before. Where
     the series breaks, records fifty widths away, it is Bayes' rule for beliefs in place and width made vague."""
-    cases = 0
-    for dimension, seed in itertools.product((0, 2), range(3)):
-        tracker, rng = Tracker(0.0, 1.0, dimension, 300.0), np.random.default_rng(seed)
+    cases, days = 0, ((0.5, 300.0, 8), (3.0, 2000.0, 16))
+    for dimension, (rate, size, cells), seed in itertools.product((0, 2), days, range(3)):
+        tracker, rng = Tracker(0.0, 1.0, dimension, size), np.random.default_rng(seed)
         known = np.append(rng.normal(size=dimension), 1.0)
-        before = tracker.ahead(some_beliefs(tracker, seed), known, 0.5).beliefs
-        today = subject(tracker, before, known, 0.5)
-        edges = np.sort(rng.normal(0, 1.5, size=7))
+        before = tracker.ahead(some_beliefs(tracker, seed), known, rate).beliefs
+        today, broken = (subject(tracker, before, known, rate) for _ in range(2))
+        edges = np.sort(rng.normal(0, 1.5, size=cells - 1))
         constants = list(tracker.constants)
-        means = 300 * np.diff(stats.t(2).cdf(edges), prepend=0, append=1)
-        counts = np.rint(rng.poisson(means) + rng.laplace(0, 2.0, size=8)).astype(np.int64)
-        broken = subject(tracker, before, known, 0.5)
-        far, began = broken.after(edges + 50.0, counts), broken.__dict__["began"]
-        added = began.covariance - before.covariance
+        means = size * np.diff(stats.t(2).cdf(edges), prepend=0, append=1)
+        counts = np.rint(rng.poisson(means) + rng.laplace(0, 1 / rate, size=cells)).astype(np.int64)
+        assert is_posterior(broken.after(edges + 50.0, counts), broken)
+        added = broken.__dict__["began"].covariance - before.covariance
         assert np.count_nonzero(added) == 2 and np.all(added[constants, constants] > 3.99), "place and width are vague"
-        mean, covariance = by_precisions(began, *broken.__dict__["rounds"][-1])
-        assert np.all(np.abs(far.mean - mean) < 1e-4 * np.sqrt(np.diag(began.covariance)))
-        found, (_, seen) = today.after(edges, counts), today.__dict__["rounds"]
-        assert today.__dict__["began"] is before
-        mean, covariance = by_precisions(before, *seen)
-        scale = np.sqrt(np.outer(np.diag(covariance), np.diag(covariance)))
-        assert np.all(np.abs(found.mean - mean) < 1e-4 * np.sqrt(np.diag(before.covariance)))
-        assert np.all(np.abs(found.covariance - covariance) < 1e-4 * scale)
-        assert np.linalg.eigvalsh(before.covariance - found.covariance).min() > -1e-7
-        mean[tracker.shapes] = 50.0  # cut as the row says: the log density, and the number of records
-        high = subject(tracker, Beliefs(mean, before.covariance), known, 0.5).after(edges, np.full(8, -(10**5)))
-        assert np.abs(high.mean[tracker.shapes]).max() == 8.0 and high.mean[tracker.size_at] == 5.0
+        assert is_posterior(today.after(edges, counts), today) and today.__dict__["began"] is before
+        for sign in (1.0, -1.0):  # cut as the row says: the log density, and the number of records
+            mean = before.mean.copy()
+            mean[tracker.shapes] = 50.0 * sign
+            ahead = subject(tracker, Beliefs(mean, before.covariance), known, rate)
+            cut = ahead.after(edges, np.full(cells, -(10**5))).mean
+            assert np.max(sign * cut[tracker.shapes]) == 8.0 and cut[tracker.size_at] == 5.0
+        crowd = subject(tracker, Tracker(0.0, 1.0, dimension, 1e9).start(), known, rate)
+        assert crowd.after(edges, np.full(cells, 10**9)).mean[tracker.size_at] == 1e9
         cases += 1
     return f"beliefs after a day are Bayes' for linear counts, in precisions: {cases} days"
