@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import errno
+import glob
 import io
 import json
 import os
@@ -116,12 +117,17 @@ def project_folder() -> Path | None:
     return root if (root / "proofs_checks").is_dir() else None
 
 
+def numbered_folders(base: Path, name: str) -> dict[int, Path]:
+    """What is in a folder as `name-001` and so on, by number; what else begins so is somebody else's."""
+    rests = {path: path.name.removeprefix(f"{name}-") for path in base.glob(f"{glob.escape(name)}-*")}
+    return {int(rest): path for path, rest in rests.items() if rest.isdecimal()}
+
+
 def fresh_folder(base: Path, name: str) -> Path:
     """Make and return `base/name-001`, or the first number after all that are there."""
     with written(base):
         base.mkdir(parents=True, exist_ok=True)
-        taken = [path.name[len(name) + 1 :] for path in base.iterdir() if path.name.startswith(f"{name}-")]
-        number = 1 + max((int(rest) for rest in taken if rest.isdecimal()), default=0)
+        number = 1 + max(numbered_folders(base, name), default=0)
         while True:
             folder = base / f"{name}-{number:03d}"
             try:
