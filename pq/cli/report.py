@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from pq.cli import UnshownError, refuse
+from pq.cli import refuse, written
 from pq.private.report import checked_texts
 
 REPORT_OPTIONS = (
@@ -57,15 +57,11 @@ class ReportFile:
         return cls(path, texts)
 
     def write(self, released: Any, **texts: str | None) -> None:
-        """Write the page of values that are out, if one is wanted. Raises `UnshownError` where that fails."""
+        """Write the page of values that are out, if one is wanted. Raises `click.ClickException` where that fails."""
         if self.path is None:
             return
-        try:
+        with written(self.path):
             released.report(self.path, **self.texts, **{name: text for name, text in texts.items() if text})
-        except OSError as error:
-            raise UnshownError(f"the release was made, but {self.path} cannot be written: {error.strerror}") from None
-        except Exception as error:  # whatever it is, the values are out and paid for
-            raise UnshownError(f"the release was made, but its page cannot be made: {error}") from None
 
 
 def _is_one(path: Path, other: Path) -> bool:
