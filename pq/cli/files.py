@@ -18,6 +18,7 @@ from pq.private.columns.files import OPENERS, TextFormat, compression_of, read_p
 from pq.private.columns.frames import count
 from pq.private.columns.text import CellRule, TextColumn
 
+STDIN = 0
 KINDS = [str(kind) for kind in SIMPLE_KINDS]
 FILE_OPTIONS = (
     click.argument("file", type=click.Path(exists=True, dir_okay=False, allow_dash=True)),
@@ -77,6 +78,11 @@ class FileColumn:
             return cls(file, taken["column"], CellRule(kind_named(kind), *marks), text)
         except ValueError as error:
             raise refuse(error) from None
+
+    @property
+    def place(self) -> str | int:
+        """What `os.stat` finds the file by: its path, or the descriptor of standard input."""
+        return STDIN if self.file == "-" else self.file
 
     def read(self) -> tuple[TextColumn | Counts, Kind, str]:
         """The column, its kind and the rule by which its cells are read; the latter two are public.

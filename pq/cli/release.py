@@ -220,7 +220,7 @@ def release(
     groups = GroupOptions.taking(settings)
     if groups is not None and level is not None:
         raise refuse("--level is for one release: the page of --report has the intervals of groups")
-    read = column.file, ledger, None if groups is None else groups.keys
+    read = column.place, ledger, None if groups is None else groups.keys
     report = ReportFile.taking(settings, column.column, read)
     account, payment = account_of(ledger, who), click.get_current_context().ensure_object(Payment)
     try:
