@@ -25,8 +25,8 @@ from pq.core.choices import nearest
 
 EXIT_STATUS = (
     "Exit status: 0 done; 1 it could not be done: a file that cannot be read or written, a budget that does not"
-    " suffice, a loss that an audit found; 2 the call or a file is not valid; 3 released and paid for, but what was to"
-    " show it could not be written. Nothing is released with 1 or 2."
+    " suffice, a loss that an audit found; 2 the call or a file is not valid; 3 a release was paid for, but broke"
+    " off or could not be shown whole. Nothing is released, or paid for, with 1 or 2."
 )
 
 WALK = ("inspect", "forecast", "ledger", "release")  # a newcomer's way, in which help lists the commands

@@ -65,9 +65,9 @@ def ended(command: Callable[[], Any], payment: Payment) -> int:
     """Run a command, say what stopped it, and return the exit code. Raises an error that is none of the caller's, where
     nothing was paid for."""
     error = _stopped(command)
-    if error is None:
-        return 0
     try:
+        if error is None:
+            return 0
         if payment.made_before(error):
             return _said(payment.told(error), UNSHOWN)
         if isinstance(error, click.ClickException):
