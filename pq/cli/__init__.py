@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import ast
 import errno
+import glob
 import io
 import json
 import os
+import signal
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
-from functools import cache
+from contextlib import contextmanager
+from functools import cache, partial
 from importlib.metadata import EntryPoint, entry_points, version
 from importlib.util import find_spec
 from pathlib import Path
@@ -18,12 +20,13 @@ from typing import Any
 
 import click
 
+from pq.cli.ending import Payment, UnprintedError, ended
 from pq.core.choices import nearest
 
 EXIT_STATUS = (
     "Exit status: 0 done; 1 it could not be done: a file that cannot be read or written, a budget that does not"
-    " suffice, a loss that an audit found; 2 the call or a file is not valid; 3 released and paid for, but what was to"
-    " show it could not be written. Nothing is released with 1 or 2."
+    " suffice, a loss that an audit found; 2 the call or a file is not valid; 3 a release was paid for, but broke"
+    " off or could not be shown whole. Nothing is released, or paid for, with 1 or 2."
 )
 
 WALK = ("inspect", "forecast", "ledger", "release")  # a newcomer's way, in which help lists the commands
@@ -54,17 +57,20 @@ class NearGroup(click.Group):
 class LazyGroup(NearGroup):
     """A group whose commands are imported when they are needed; those of a checkout are listed where there is one."""
 
-    def main(self, *args: Any, **extra: Any) -> Any:
-        """As click's, but that help and version, which it prints itself, end with a sentence on a full disk."""
+    def __call__(self, *args: Any, **extra: Any) -> Any:
+        """As a program: nothing interrupts it once it has ended."""
         try:
-            return super().main(*args, **extra)
-        except OSError as error:
-            if error.errno != errno.ENOSPC:
-                raise
-            _close_output()
-            unprinted = not_printed(error)
-            unprinted.show()
-            raise SystemExit(unprinted.exit_code) from None
+            self.main(*args, **extra)
+        finally:
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+    def main(self, *args: Any, standalone_mode: bool = True, **extra: Any) -> Any:
+        """As click's, but that `ended` decides on the exit code."""
+        run = partial(super().main, *args, standalone_mode=False, **extra)
+        if not standalone_mode:
+            return run()
+        payment = Payment()
+        raise SystemExit(ended(partial(run, obj=payment), payment))
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return sorted(name for name, entry in commands().items() if _source(entry) is not None)
@@ -116,12 +122,17 @@ def project_folder() -> Path | None:
     return root if (root / "proofs_checks").is_dir() else None
 
 
+def numbered_folders(base: Path, name: str) -> dict[int, Path]:
+    """What is in a folder as `name-001` and so on, by number; what else begins so is somebody else's."""
+    rests = {path: path.name.removeprefix(f"{name}-") for path in base.glob(f"{glob.escape(name)}-*")}
+    return {int(rest): path for path, rest in rests.items() if rest.isdecimal()}
+
+
 def fresh_folder(base: Path, name: str) -> Path:
     """Make and return `base/name-001`, or the first number after all that are there."""
     with written(base):
         base.mkdir(parents=True, exist_ok=True)
-        taken = [path.name[len(name) + 1 :] for path in base.iterdir() if path.name.startswith(f"{name}-")]
-        number = 1 + max((int(rest) for rest in taken if rest.isdecimal()), default=0)
+        number = 1 + max(numbered_folders(base, name), default=0)
         while True:
             folder = base / f"{name}-{number:03d}"
             try:
@@ -182,50 +193,15 @@ def output_options(quiet: str) -> Callable[[Callable[..., Any]], Callable[..., A
     return options
 
 
-class UnshownError(click.ClickException):
-    """Values that were released and paid for could not be shown: exit code 3, so that nobody takes them for unspent."""
-
-    exit_code = 3
-
-
-@contextmanager
-def paid_for() -> Iterator[None]:
-    """What is done with values that are out, such as intervals that are simulated, and pages. Raises `UnshownError`
-    where it fails or is interrupted."""
-    try:
-        yield
-    except click.ClickException:
-        raise
-    except (KeyboardInterrupt, Exception) as error:
-        what = "it was interrupted" if isinstance(error, KeyboardInterrupt) else str(error)
-        raise UnshownError(f"the release was made and paid for, but not all of it was shown: {what}") from None
-
-
-def not_printed(error: OSError) -> click.ClickException:
-    """An error for an answer that shows no release."""
-    return click.ClickException(f"the answer cannot be printed: {error.strerror}")
-
-
-def say(text: str, *, released: bool = False) -> None:
-    """Print an answer. Raises `click.ClickException` where that fails; `UnshownError` where it shows a release."""
+def say(text: str, what: str = "the answer") -> None:
+    """Print an answer. Raises `UnprintedError` where that fails. what: it is, for a message."""
     try:
         if sys.stdout is None:  # of a process that was started with it closed
             raise OSError(errno.EBADF, os.strerror(errno.EBADF))
         click.echo(text)
         sys.stdout.flush()
     except OSError as error:
-        _close_output()
-        if released:
-            raise UnshownError(f"the release was made, but its values cannot be printed: {error.strerror}") from None
-        if error.errno == errno.EPIPE:  # whoever reads has read enough
-            raise SystemExit(1) from None
-        raise not_printed(error) from None
-
-
-def _close_output() -> None:
-    """What is left in the buffer of standard output goes nowhere, so that the interpreter ends without a word."""
-    with suppress(OSError, ValueError, AttributeError):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise UnprintedError(error, what) from None
 
 
 def tell(text: str, facts: dict[str, Any], brief: str, as_json: bool, quiet: bool) -> None:

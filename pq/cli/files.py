@@ -14,10 +14,11 @@ import click
 from pq.cli import Named, refuse
 from pq.core.kind import NUMBER, SIMPLE_KINDS, Kind, kind_named
 from pq.private.columns.counts import Counts
-from pq.private.columns.files import OPENERS, TextFormat, compression_of, scan_parquet
+from pq.private.columns.files import OPENERS, TextFormat, compression_of, read_parquet, scan_parquet
 from pq.private.columns.frames import count
 from pq.private.columns.text import CellRule, TextColumn
 
+STDIN = 0
 KINDS = [str(kind) for kind in SIMPLE_KINDS]
 FILE_OPTIONS = (
     click.argument("file", type=click.Path(exists=True, dir_okay=False, allow_dash=True)),
@@ -78,6 +79,11 @@ class FileColumn:
         except ValueError as error:
             raise refuse(error) from None
 
+    @property
+    def place(self) -> str | int:
+        """What `os.stat` finds the file by: its path, or the descriptor of standard input."""
+        return STDIN if self.file == "-" else self.file
+
     def read(self) -> tuple[TextColumn | Counts, Kind, str]:
         """The column, its kind and the rule by which its cells are read; the latter two are public.
 
@@ -92,14 +98,22 @@ class FileColumn:
             return cells, cells.kind, str(self.rule)
 
     def table(self, *others: str) -> Any:
-        """A table with the column and others: a query of Parquet, or cells that are read by the rule, beside texts
-        without the spaces around them. Raises as `read`."""
+        """A table with the column and others, read to its end: as Parquet declares them, or cells that are read by the
+        rule, beside texts without the spaces around them. Raises as `read`."""
         with self._refusing():
             if self.text is None:
-                return scan_parquet(self.file)
+                return read_parquet(self.file, {self.column, *others})
             content, text = self._content(), self.text
             texts = {name: [cell.strip() for cell in text.column(content, name)] for name in others}
             return texts | {self.column: TextColumn(text.column(content, self.column), self.rule)}
+
+    def blank(self, *others: str) -> Any:
+        """The same without rows, for which no record is read. Raises as `read`."""
+        with self._refusing():
+            if self.text is None:
+                return read_parquet(self.file, rows=0)
+            texts: dict[str, Any] = {name: [] for name in others}
+            return texts | {self.column: TextColumn([], self.rule)}
 
     def rule_text(self, kind: Kind) -> str:
         """The rule by which records are read, in words."""

@@ -25,7 +25,6 @@ from pq.core.kind import kind_named
 from pq.private.columns.files import SUFFIXES
 from pq.private.columns.grouping import open_table
 from pq.private.columns.keys import KeyColumn, keys_of_texts
-from pq.private.columns.text import TextColumn
 
 KEY_FILES = (".csv", *SUFFIXES)
 OPTIONS = (
@@ -83,13 +82,10 @@ class GroupOptions:
         )
 
     def trial(self, column: FileColumn, asked: list[float], settings: dict[str, Any]) -> None:
-        """Try the public arguments on a table without rows, before the file is opened; one of Parquet declares its
-        types and is tried when these are known. Raises as `pq.release_groups`."""
-        if column.text is not None:
-            if column.column in self._others():
-                raise ValueError("by and person must name other columns than --column, where cells are texts")
-            empty: dict[str, Any] = {name: [] for name in self._others()} | {column.column: TextColumn([], column.rule)}
-            self._release(empty, column, asked, settings)
+        """Try the public arguments on a table without rows, before records are read. Raises as `pq.release_groups`."""
+        if column.text is not None and column.column in self._others():
+            raise ValueError("by and person must name other columns than --column, where cells are texts")
+        self._release(column.blank(*self._others()), column, asked, settings)
 
     def released(
         self, column: FileColumn, asked: list[float], settings: dict[str, Any]

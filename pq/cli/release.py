@@ -20,7 +20,8 @@ from typing import Any, get_args
 import click
 
 import pq
-from pq.cli import EXIT_STATUS, Named, nearest, paid_for, refuse, say
+from pq.cli import EXIT_STATUS, Named, nearest, refuse, say
+from pq.cli.ending import Payment
 from pq.cli.files import FileColumn, file_options
 from pq.cli.groups import GroupOptions, group_options
 from pq.cli.interval import interval_facts, level_option, told_release
@@ -219,15 +220,16 @@ def release(
     groups = GroupOptions.taking(settings)
     if groups is not None and level is not None:
         raise refuse("--level is for one release: the page of --report has the intervals of groups")
-    read = column.file, ledger, None if groups is None else groups.keys
+    read = column.place, ledger, None if groups is None else groups.keys
     report = ReportFile.taking(settings, column.column, read)
-    account = account_of(ledger, who)
+    account, payment = account_of(ledger, who), click.get_current_context().ensure_object(Payment)
     try:
         asked = parse_quantiles(quantiles)
         chosen = [parse_prior(text) for text in priors]
         settings["priors"] = chosen[0] if len(chosen) == 1 else chosen
-        rehearsal = settings | {"ledger": None if account is None else account.rehearsal()}
         with readable():  # whether all is right and the budget suffices is known before the file is opened
+            payment.taken_from(account)
+            rehearsal = settings | {"ledger": None if account is None else account.rehearsal()}
             if groups is None:
                 pq.release([], asked, **rehearsal)
             else:
@@ -242,16 +244,16 @@ def release(
     else:
         values, _, rule = column.read()
         released = _charged(values, asked, account, settings)
-    with paid_for():
-        receipt = _receipt(account)
-        if groups is not None and isinstance(released, pq.GroupedRelease):
-            answer = groups.told(released, rule, receipt, as_json=as_json, quiet=quiet)
-        else:
-            assert isinstance(released, pq.Release)
-            remarks = () if yes else released.remarks
-            answer = _told(released, rule, remarks, receipt, ledger, level, as_json=as_json, quiet=quiet)
-        say(answer, released=True)
-        report.write(released, **receipt)
+    payment.released = True
+    receipt = _receipt(account)
+    if groups is not None and isinstance(released, pq.GroupedRelease):
+        answer = groups.told(released, rule, receipt, as_json=as_json, quiet=quiet)
+    else:
+        assert isinstance(released, pq.Release)
+        remarks = () if yes else released.remarks
+        answer = _told(released, rule, remarks, receipt, ledger, level, as_json=as_json, quiet=quiet)
+    say(answer, "its values")
+    report.write(released, **receipt)
 
 
 def _told(

@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from pq.cli import UnshownError, refuse
+from pq.cli import refuse, written
 from pq.private.report import checked_texts
 
 REPORT_OPTIONS = (
@@ -35,11 +35,11 @@ class ReportFile:
     texts: dict[str, str]
 
     @classmethod
-    def taking(cls, options: dict[str, Any], column: str, read: Iterable[str | None] = ()) -> ReportFile:
+    def taking(cls, options: dict[str, Any], column: str, read: Iterable[str | int | None] = ()) -> ReportFile:
         """The page that a command's options describe; they are taken out of the options, but for the purpose.
 
-        read: paths of what the command reads or keeps account in, which no page may take the place of. Raises
-        `click.UsageError` naming the option at fault, or `click.ClickException` where no page may be written.
+        read: paths or descriptors of what the command reads or keeps account in, which no page may take the place of.
+        Raises `click.UsageError` naming the option at fault, or `click.ClickException` where no page may be written.
         """
         path, title, unit = (options.pop(name) for name in ("report", "title", "unit"))
         try:
@@ -48,7 +48,7 @@ class ReportFile:
             raise refuse(error) from None
         if path is not None and not path.absolute().parent.is_dir():
             raise refuse(f"report: there is no folder {path.parent}")
-        if path is not None and any(other is not None and _is_one(path, Path(other)) for other in read):
+        if path is not None and any(other is not None and _is_one(path, other) for other in read):
             raise refuse(f"report: {path} is a file that this command reads")
         if path is not None and path.exists() and not path.is_file():
             raise refuse(f"report: {path} is no file that a page can be kept in")
@@ -57,20 +57,16 @@ class ReportFile:
         return cls(path, texts)
 
     def write(self, released: Any, **texts: str | None) -> None:
-        """Write the page of values that are out, if one is wanted. Raises `UnshownError` where that fails."""
+        """Write the page of values that are out, if one is wanted. Raises `click.ClickException` where that fails."""
         if self.path is None:
             return
-        try:
+        with written(self.path):
             released.report(self.path, **self.texts, **{name: text for name, text in texts.items() if text})
-        except OSError as error:
-            raise UnshownError(f"the release was made, but {self.path} cannot be written: {error.strerror}") from None
-        except Exception as error:  # whatever it is, the values are out and paid for
-            raise UnshownError(f"the release was made, but its page cannot be made: {error}") from None
 
 
-def _is_one(path: Path, other: Path) -> bool:
-    """Whether two paths lead to one file that is there."""
+def _is_one(path: Path, other: str | int) -> bool:
+    """Whether a path leads to a file that is there and that another path or a descriptor stands for."""
     try:
-        return path.exists() and other.exists() and path.samefile(other)
-    except OSError:  # a list of keys is longer than a name may be
+        return os.path.samefile(path, other)
+    except (OSError, ValueError):  # nothing is there, or a list of keys is longer than a name may be
         return False

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from pq.cli import fresh_folder, refuse, say
+from pq.cli import fresh_folder, numbered_folders, refuse, say
 
 RUNS = Path("runs")
 PREFIX = "reproduce"
@@ -78,8 +78,9 @@ def _folder(out: Path | None, resume: bool) -> Path:
         if not resume and out.is_dir() and any(out.iterdir()):
             raise refuse(f"{out} is not empty; say --resume to go on with the run in it")
         return out
-    begun = [path.parent for path in RUNS.glob(f"{PREFIX}-*[0-9]/run.json")]
-    earlier = sorted(begun, key=lambda path: int(path.name.rsplit("-", 1)[1]))
-    if resume and not earlier:
+    if not resume:
+        return fresh_folder(RUNS, PREFIX)
+    begun = {number: path for number, path in numbered_folders(RUNS, PREFIX).items() if (path / "run.json").exists()}
+    if not begun:
         raise refuse(f"there is no run in {RUNS} to go on with")
-    return earlier[-1] if resume else fresh_folder(RUNS, PREFIX)
+    return begun[max(begun)]

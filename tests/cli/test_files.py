@@ -139,6 +139,37 @@ def test_a_parquet_file_is_the_one_of_that_name(
     assert (found.values.tolist(), found.counts.tolist()) == ([1.0], [3])
 
 
+def damaged(frame: pl.DataFrame, path: Path) -> None:
+    """A Parquet file of which only the footer is left."""
+    frame.write_parquet(path, compression="zstd")
+    content = path.read_bytes()
+    footer = int.from_bytes(content[-8:-4], "little") + 8
+    path.write_bytes(content[:4] + b"\xff" * (len(content) - 4 - footer) + content[-footer:])
+
+
+BY = ["--by", "key", "--keys", "a,b"]
+
+
+@pytest.mark.parametrize("engine", list(files.PARQUET_READERS))
+@pytest.mark.parametrize("groups", [[], BY, [*BY, "--person", "id"]], ids=" ".join)
+def test_a_damaged_file_costs_nothing(
+    groups: list[str], engine: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(files, "find_spec", lambda one: one == engine or None)
+    path, account = tmp_path / "x.parquet", pq.Ledger.open(tmp_path / "x.ledger", total=2)
+    frame = pl.DataFrame({"id": range(300), "key": ["a", "b", "c"] * 100, "x": [k % 7 / 2 for k in range(300)]})
+    call = ["release", str(path), "--column", "x", "--quantiles", "0.5", "--prior", "uniform(0, 9)", *groups]
+    call += ["--ledger", str(tmp_path / "x.ledger"), "--epsilon"]
+    damaged(frame, path)
+    answer = pq_command(*call, "1")
+    assert answer.exit_code in (1, 2) and not answer.stdout and not account.entries
+    answer = pq_command(*call, "3")  # is known before a record is read
+    if engine != "pyarrow":  # which narwhals lets read all at once
+        assert answer.exit_code == 1 and "epsilon 3 does not fit: 2 of 2 remain" in answer.output
+    frame.write_parquet(path)
+    assert pq_command(*call, "1").exit_code == 0 and len(account.entries) == 1
+
+
 def test_an_engine_that_panics_at_a_type_leaves_the_file_to_the_next(tmp_path: Path) -> None:
     zone = pa.timestamp("us", "+05:30")
     pyarrow.parquet.write_table(pa.table({"a": [1.0], "t": pa.array([0], zone)}), tmp_path / "t.parquet")

@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 import io
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import polars as pl
@@ -130,6 +132,18 @@ def test_a_page_takes_no_place_of_what_is_read(staff: Path, tmp_path: Path) -> N
     page = ["--report", str(tmp_path / "page.html")]
     for _ in range(2):
         assert release(staff, "--by", "department", "--keys", many, "--epsilon", "1", *page).exit_code == 0
+
+
+def test_a_page_takes_no_place_of_the_file_behind_standard_input(staff: Path, tmp_path: Path) -> None:
+    before, account = staff.read_bytes(), pq.Ledger.open(tmp_path / "staff.ledger", total=2)
+    (tmp_path / "link.html").symlink_to(staff)
+    for file in ("-", "/dev/stdin"):
+        call = ["release", file, "--column", "pay", "--quantiles", "0.5", "--epsilon", "1", "--prior", "cauchy(0, 1)"]
+        call += ["--ledger", str(tmp_path / "staff.ledger"), "--report", str(tmp_path / "link.html")]
+        with staff.open("rb") as data:
+            done = subprocess.run([sys.executable, "-m", "pq.cli", *call], stdin=data, capture_output=True, check=False)
+        assert done.returncode == 2 and b"is a file that this command reads" in done.stderr
+        assert staff.read_bytes() == before and not account.entries
 
 
 @pytest.mark.parametrize("options", [["--by", "pay"], ["--by", "department", "--person", "pay"]])

@@ -16,7 +16,7 @@ import pytest
 from click.testing import CliRunner
 from polars.testing import assert_frame_equal
 
-from pq.cli import main
+from pq.cli import fresh_folder, main
 from pqlab.experiments import figures, report, reproduce, sequential, static
 from pqlab.experiments.figures import FIGURES, PROFILES
 from pqlab.experiments.grid import SCHEMA, run
@@ -180,6 +180,22 @@ def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "run.json is damaged" in CliRunner().invoke(main, ["reproduce", "--resume"]).output
     unknown = CliRunner().invoke(main, ["reproduce", "fig:none"])
     assert unknown.exit_code == 2 and "mplots" in unknown.output
+
+
+def test_folders_that_no_run_has_numbered_are_nobodys_to_go_on_with(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("reproduce-old1", "reproduce-copy-7", "reproduce-9 ", "reproduce--2"):
+        (tmp_path / "runs" / name).mkdir(parents=True)
+        (tmp_path / "runs" / name / "run.json").write_text("{")
+    start = CliRunner().invoke(main, ["reproduce", "--resume"])
+    assert start.exit_code == 2 and "there is no run in runs to go on with" in start.output
+    for number in ("2", "010"):
+        (tmp_path / "runs" / f"reproduce-{number}").mkdir()
+        (tmp_path / "runs" / f"reproduce-{number}" / "run.json").write_text("{")
+    assert "runs/reproduce-010/run.json is damaged" in CliRunner().invoke(main, ["reproduce", "--resume"]).output
+    assert fresh_folder(tmp_path / "runs", "reproduce").name == "reproduce-011"
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no kill -9")

@@ -42,7 +42,11 @@ ENGINES: dict[str, Callable[[pa.Table], Any]] = {
     "spark": lambda table: spark().createDataFrame(table),
 }
 KEYS: dict[str, tuple[list[Any], list[Any], list[Any]]] = {  # of records, public ones, and the same spelt otherwise
-    "texts": (["a", "b", "A", "", " a", "ab", "1", None], ["a", "1", "c", ""], ["a", "1", "c", ""]),
+    "texts": (
+        ["a", "a\0", "a\0\0", "b\0b", "b", "A", "", " a", "ab", "1", None],
+        ["a\0", "a", "1", "c", "", "b"],
+        ["a\0", "a", "1", "c", "", "b"],
+    ),
     "integers": ([1, 2, 3, -4, None], [1, -4, 9], [1.0, Decimal(-4), np.int8(9)]),
     "floats": ([1.0, 0.5, math.nan, math.inf, -0.0, None], [0.5, 0, 2], [0.5, False, 2.0]),
     "booleans": ([True, False, None], [True], [1]),
@@ -61,7 +65,7 @@ TYPES = {"texts": pa.string(), "integers": pa.int64(), "floats": pa.float64(), "
          "dates": pa.date32(), "timestamps": pa.timestamp("us")}  # fmt: skip
 TAKEN_FOR_TEXTS = {("dask", "booleans"), ("dask", "dates")}  # by Dask, which calls columns of objects so
 OBJECTS = {("mapping", "dates"), ("mapping", "timestamps"), ("pandas", "dates")}
-PEOPLE: dict[str, list[Any]] = {"texts": ["p", "q", "7", " ", None], "numbers": [2**60, 2**60 + 1, 7, -1]}
+PEOPLE: dict[str, list[Any]] = {"texts": ["p", "q", "q\0", "7", " ", None], "numbers": [2**60, 2**60 + 1, 7, -1]}
 
 
 @functools.cache

@@ -15,7 +15,7 @@ import io
 import lzma
 import re
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -178,6 +178,17 @@ def scan_parquet(path: str) -> Any:
         except RuntimeError:
             continue
     raise ValueError("the file must be valid Parquet")
+
+
+def read_parquet(path: str, names: Collection[str] | None = None, rows: int | None = None) -> Any:
+    """The columns of those names that a Parquet file has, or all, in memory, or its first rows. Raises as
+    `scan_parquet`, and `RuntimeError` where the file is damaged further on."""
+    import narwhals.stable.v2 as nw
+
+    query = nw.from_native(scan_parquet(path))
+    there = [name for name in query.collect_schema().names() if names is None or name in names]
+    wanted = query.select(there) if rows is None else query.select(there).head(rows)
+    return running(wanted.lazy().collect)().to_native()
 
 
 def _query_of(place: str, engine: Any) -> Any:

@@ -155,7 +155,7 @@ class GroupedColumn:
         column, key = self.keys.column, nw.col(self.columns["by"])
         if not column.texts and column.grouping != "number":
             return frame, key, None
-        wanted = list(self.keys.index)
+        wanted = tuple(self.keys.index)  # of a list Dask makes an array of numpy's texts, which end in no NUL
         none: Any = max(wanted, key=len) + "x" if column.texts else NO_KEY
         in_duckdb = frame.implementation.is_duckdb()
         if not (column.texts and in_duckdb):  # whose texts are such already

@@ -1,0 +1,115 @@
+"""How a command ends: what is said of what stopped it, and its exit code, which is decided here alone.
+
+Once a release is paid for, all that can go wrong ends with 3, whatever it is and wherever: nobody may take for unspent
+what was spent. Before that nothing does.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+import click
+
+from pq.core.budget.ledger import Ledger
+
+UNSHOWN = 3
+INTERRUPTS = click.Abort, KeyboardInterrupt
+
+
+class UnprintedError(click.ClickException):
+    """An answer that cannot be printed. readers: whether somebody may be told; who reads no further has had enough."""
+
+    def __init__(self, error: OSError, what: str = "the answer") -> None:
+        super().__init__(f"{what} cannot be printed: {error.strerror}")
+        self.readers = error.errno != errno.EPIPE
+
+
+@dataclass
+class Payment:
+    """What a command has paid for: nothing before it charges an account or, without one, before values are out."""
+
+    released: bool = False
+    _account: Ledger | None = None
+    _before: int = 0
+
+    def taken_from(self, account: Ledger | None) -> None:
+        """Say which account will be charged."""
+        self._account, self._before = account, 0 if account is None else len(account.entries)
+
+    def made_before(self, error: BaseException) -> bool:
+        """Whether there was no way back when an error came. An interrupt may come between a charge and its receipt: the
+        account knows."""
+        if self.released or self._account is None or self._account.receipt is not None:
+            return self.released or self._account is not None
+        refused = isinstance(error, click.ClickException) and not isinstance(error, UnprintedError)
+        with suppress(Exception):
+            mine = f"process {os.getpid()}"
+            return not refused and any(one.who.endswith(mine) for one in self._account.entries[self._before :])
+        return False
+
+    def told(self, error: BaseException) -> click.ClickException:
+        """What stopped a command after this, in words."""
+        words = "it was interrupted" if isinstance(error, INTERRUPTS) else str(error)
+        what = error.message if isinstance(error, click.ClickException) else words
+        done = "the release was made and paid for, but not all of it was shown"
+        return click.ClickException(f"{done if self.released else 'the release was paid for, but not made'}: {what}")
+
+
+def ended(command: Callable[[], Any], payment: Payment) -> int:
+    """Run a command, say what stopped it, and return the exit code. Raises an error that is none of the caller's, where
+    nothing was paid for."""
+    error = _stopped(command)
+    try:
+        if error is None:
+            return 0
+        if payment.made_before(error):
+            return _said(payment.told(error), UNSHOWN)
+        if isinstance(error, click.ClickException):
+            return _said(error, error.exit_code)
+        if isinstance(error, INTERRUPTS):
+            return _said(error, 1)
+        raise error
+    finally:
+        _let_go()
+
+
+def _stopped(command: Callable[[], Any]) -> BaseException | None:
+    """What kept a command from its end, which is in what it prints, too. It returns the code where click ends it."""
+    try:
+        code = command()
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except OSError as error:
+        return UnprintedError(error) if error.errno in (errno.ENOSPC, errno.EPIPE) else error
+    except BaseException as error:
+        return error
+    return SystemExit(code) if code else None
+
+
+def _said(error: BaseException, code: int) -> int:
+    """The code, once the error is said; one that cannot be said changes no code."""
+    with suppress(BaseException):
+        if isinstance(error, click.ClickException):
+            if getattr(error, "readers", True):
+                error.show()
+        else:
+            click.echo("Aborted!", err=True)
+    return code
+
+
+def _let_go() -> None:
+    """What cannot be written goes nowhere, so that the interpreter ends without a word and with the code that it was
+    told: it writes what is left in buffers once more."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            if stream is not None:
+                stream.flush()
+        except (OSError, ValueError):
+            with suppress(OSError, ValueError):
+                os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
