@@ -26,8 +26,10 @@ from pq.core.budget.guarantee import Guarantee
 from pq.core.budget.ledger import Ledger, as_ledger
 from pq.core.choices import check_choice, check_name
 from pq.core.exact import Number, budget_float, budget_fraction, quantile_fractions
+from pq.core.kind import in_unit
 from pq.core.locks import Renewable
 from pq.core.priors import LogUniform
+from pq.core.priors.arguments import finite_number
 from pq.core.request import Request
 from pq.private.columns.counts import Counts
 from pq.private.columns.door import Readable
@@ -87,7 +89,8 @@ class Session:
         m = len(quantile_fractions(quantiles))
         if m != predictor.m:
             raise ValueError(f"quantiles must be the predictor's {predictor.m}, got {m}")
-        if composition == "zcdp" and not 0 < delta < 1:
+        risk = finite_number(delta, "delta")
+        if composition == "zcdp" and not 0.0 < risk < 1.0:
             raise ValueError(f"delta must lie strictly between 0 and 1 for zCDP, got {delta}")
         unknown = sorted(set(options) - set(_OPTIONS))
         if unknown:
@@ -102,7 +105,7 @@ class Session:
             check_name(self._request.mechanism, ENDLESS, "mechanism")
         predictor.check(self._request)
         self.predictor, self.quantiles = copy.deepcopy(predictor), quantiles
-        self.individuals, self.composition, self.delta = individuals, composition, float(delta)
+        self.individuals, self.composition, self.delta = individuals, composition, risk
         self.options, self.ledger = options, as_ledger(ledger)
         self.count, self._cost = 0, Cost()
         self._begin(generator_from(rng))
@@ -143,7 +146,7 @@ class Session:
         if os.getpid() != self._process:
             self._begin(None)
         with self._lock.now, np.errstate(all="ignore"):  # public features and released values may be of any size
-            return self._step(np.array(features, dtype=np.float64), x)
+            return self._step(in_unit(features, "features"), x)
 
     def _step(self, features: npt.NDArray[np.float64], x: Any) -> Release:
         learner = self.predictor if isinstance(self.predictor, PrivatePredictor) else None
