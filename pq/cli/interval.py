@@ -8,7 +8,6 @@ from typing import Any
 import click
 
 import pq
-from pq.core.kind import kind_named
 from pq.private.exhibit import interval_numbers, value_texts
 from pq.private.intervals import MOST_LEVEL, interval_level
 from pq.show.promise import interval_words
@@ -36,7 +35,7 @@ def told_release(released: pq.Release, level: float | None) -> str:
     """The release as text, with an interval beside each value where a level is given."""
     if level is None:
         return str(released)
-    numbers = kind_named(released.kind).to_numbers(released.values)
+    numbers = released.numbers
     ends = interval_numbers(released, numbers, level, None)
     _, spans = value_texts(released, numbers, ends)
     said = ["-" if ends is None else f"{low} to {high}" for low, high in spans]
@@ -51,7 +50,6 @@ def interval_facts(released: pq.Release, level: float | None) -> dict[str, Any]:
     """The intervals for JSON, as numbers like the values: null for an infinite end, or where there are none."""
     if level is None:
         return {}
-    numbers = kind_named(released.kind).to_numbers(released.values)
-    ends = interval_numbers(released, numbers, level, None)
+    ends = interval_numbers(released, released.numbers, level, None)
     pairs = None if ends is None else [[x if math.isfinite(x) else None for x in pair] for pair in ends.tolist()]
     return {"level": level, "intervals": pairs}

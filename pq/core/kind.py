@@ -32,6 +32,7 @@ EPOCH = dt.datetime(1970, 1, 1)
 YEAR_ONE, YEAR_TEN_THOUSAND = -62_135_596_800.0, 253_402_300_800.0  # seconds; what Python's calendar holds
 LONGEST = 9_000_000_000_000.0  # seconds; what 64 bits of microseconds hold, 285,000 years
 TICKS = {"D": 86_400, "h": 3_600, "m": 60, "s": 1}  # seconds in a tick of numpy's coarse units
+TIMES = (dt.date, dt.time, dt.timedelta, np.datetime64, np.timedelta64)
 PARTS = {"ms": 10**3, "us": 10**6, "ns": 10**9, "ps": 10**12, "fs": 10**15, "as": 10**18}  # ticks in a second
 
 
@@ -217,6 +218,27 @@ def seconds_of(value: Any) -> float:
     if not isinstance(value, dt.timedelta):
         raise TypeError(f"no date, timestamp, time or duration: {type(value).__name__}")
     return float(value.days * 86_400 + value.seconds) + value.microseconds / MICROSECOND
+
+
+def in_unit(values: Any, name: str) -> Floats:
+    """Public values of any shape in the unit of priors: numbers as they are, times of whatever kind in seconds. Raises
+    `ValueError` naming the argument for what is neither.
+
+    >>> in_unit([dt.date(1970, 1, 2), 1.5], "x").tolist(), in_unit(np.timedelta64(1, "h"), "x").tolist()
+    ([86400.0, 1.5], 3600.0)
+    """
+    try:
+        array = np.asarray(values)
+        if kind_of_ticks(array.dtype) is not None:
+            return seconds_of_ticks(array)
+        if array.dtype.kind in "biuf":
+            return array.astype(np.float64)
+        if array.dtype.kind in "mMc":
+            raise TypeError(f"got {array.dtype}")
+        each = [seconds_of(value) if isinstance(value, TIMES) else float(value) for value in array.ravel()]
+        return np.array(each).reshape(array.shape)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise ValueError(f"{name} must hold float64 numbers, or times: {error}") from None
 
 
 def kind_of_ticks(dtype: np.dtype[Any]) -> Kind | None:

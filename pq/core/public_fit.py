@@ -15,10 +15,12 @@ import numpy.typing as npt
 
 from pq.core.bounds.applications import pubpri_step_sizes
 from pq.core.exact import is_integer, quantile_fractions
+from pq.core.kind import in_unit
 from pq.core.learners import COCOB, OGD, Averaged
 from pq.core.learners.gradient import steady
 from pq.core.losses.laplace import laplace_interval_arrays
 from pq.core.priors import Laplace
+from pq.core.priors.arguments import positive, reals_each
 
 __all__ = ["fit_public", "optimal_intervals"]
 
@@ -52,7 +54,7 @@ def optimal_intervals(
     >>> lower.tolist(), upper.tolist()
     ([[2.0]], [[3.0]])
     """
-    records = np.asarray(x, dtype=np.float64)
+    records = in_unit(x, "x")
     _check_ties(ties)
     if not 1 <= sample_size <= records.size:
         raise ValueError("sample_size must be from 1 to the number of finite public records")
@@ -191,14 +193,10 @@ def _problem(
     ties: str,
 ) -> _Problem:
     wanted = quantile_fractions(quantiles)
-    shape = (len(wanted),)
-    records = np.array(x_public, dtype=np.float64)
+    records = in_unit(x_public, "x_public")
     if records.ndim != 1:
         raise ValueError("x_public must be one-dimensional")
-    centre, unit = np.asarray(loc, dtype=np.float64), np.asarray(scale, dtype=np.float64)
-    for name, array in (("loc", centre), ("scale", unit)):
-        if array.shape not in ((), shape) or not np.all(np.isfinite(array)):
-            raise ValueError(f"{name} must be a finite number, or one for each quantile")
+    centre, unit = reals_each(loc, len(wanted), "loc"), reals_each(scale, len(wanted), "scale")
     if not np.all(unit > 0):
         raise ValueError("scale must be positive")
     records = records[np.isfinite(records)]
@@ -206,8 +204,7 @@ def _problem(
         raise TypeError("sample_size must be an integer")
     if not 1 <= sample_size <= records.size:
         raise ValueError("sample_size must be from 1 to the number of finite public records")
-    unit = np.broadcast_to(unit, shape)
-    return _Problem(records, wanted, int(sample_size), np.broadcast_to(centre, shape), unit, min_width / unit, ties)
+    return _Problem(records, wanted, int(sample_size), centre, unit, min_width / unit, ties)
 
 
 def _scale_range(
@@ -217,9 +214,10 @@ def _scale_range(
     if optimizer == "ogd" and not np.all(reach < _SQUARED):
         raise ValueError(f"x_public must lie within {_SQUARED:g} scales of loc where optimizer is 'ogd'")
     if scales is not None:
-        if not 0 < scales[0] <= scales[1] < np.inf:
+        low, high = (positive(scale, "scales") for scale in scales)
+        if low > high:
             raise ValueError("scales must be two positive finite numbers in ascending order")
-        return scales[0] / problem.scale, scales[1] / problem.scale
+        return low / problem.scale, high / problem.scale
     if optimizer == "cocob":
         least = problem.min_width / _SHARPEST
         within = np.minimum(reach, _FAR / np.maximum(problem.scale, 1.0))  # so that no scale leaves the floats
@@ -275,10 +273,9 @@ def fit_public(
     """
     if optimizer not in ("cocob", "ogd"):
         raise ValueError(f"optimizer must be 'cocob' or 'ogd', got {optimizer!r}")
-    if not (min_width > 0 and np.isfinite(min_width)):
-        raise ValueError("min_width must be positive and finite")
+    narrow = positive(min_width, "min_width")
     _check_ties(ties)
-    return _laplaces(_problem(x_public, quantiles, sample_size, loc, scale, min_width, ties), scales, optimizer, rng)
+    return _laplaces(_problem(x_public, quantiles, sample_size, loc, scale, narrow, ties), scales, optimizer, rng)
 
 
 def _laplaces(

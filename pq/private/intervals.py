@@ -29,7 +29,7 @@ import numpy as np
 
 from pq.core.curves import LEVELS, MonotoneCurve, joint_support
 from pq.core.grid import LATTICE_END, from_units, to_units
-from pq.core.priors.arguments import real
+from pq.core.priors.arguments import finite_number
 from pq.core.request import LARGEST_SIZE, Request, size_number
 from pq.private.columns.door import LARGEST, Array
 from pq.private.mechanisms import Mechanism
@@ -50,7 +50,7 @@ Knots = tuple[Array, Array]  # levels and places (k,) that were drawn, through w
 
 def interval_level(value: Any) -> float:
     """A level strictly between 0 and 1; raises naming level."""
-    level = real(value, "level")
+    level = finite_number(value, "level")
     if not 0.0 < level < 1.0:
         raise ValueError(f"level must lie strictly between 0 and 1, got {value}")
     return level

@@ -128,13 +128,14 @@ def _charge(ledger: Any, purpose: str, maker: Mechanism, times: int) -> None:
 def fulfil(maker: Mechanism, column: Readable, source: Source) -> Release:
     """One release by a mechanism; nothing raises, warns or is kept after the data have come in."""
     with np.errstate(all="ignore"), first_answers():
-        near = maker.near if isinstance(column, UnreadColumn) and maker.request.on_nan == "drop" else None
-        arrays = column.unsorted(selection.FEWEST) if near is not None and isinstance(column, UnreadColumn) else None
         outcome = None
-        if near is not None and arrays is not None:
-            tape = source = Tape(source)
-            outcome = _of_parts(maker, Pieces(arrays), near, tape)
-            tape.rewind()
+        near = maker.near if isinstance(column, UnreadColumn) and maker.request.on_nan == "drop" else None
+        if isinstance(column, UnreadColumn) and near is not None and selection.parts_can_be_found():
+            arrays = column.unsorted(selection.FEWEST)
+            if arrays is not None:
+                tape = source = Tape(source)
+                outcome = _of_parts(maker, Pieces(arrays), near, tape)
+                tape.rewind()
         if outcome is None:
             outcome = maker.draw(maker.column(*column.records(maker.request.on_nan)), source)
     return Release.of(maker, outcome, column.kind)

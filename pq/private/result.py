@@ -142,6 +142,11 @@ class Release:
         return np.asarray(kind_named(self.kind).from_numbers(ends.ravel())).reshape(-1, 2)
 
     @property
+    def numbers(self) -> Array:
+        """The values as floats in the unit of the priors: of dates, timestamps, times and durations in seconds."""
+        return kind_named(self.kind).to_numbers(self.values)
+
+    @property
     def remarks(self) -> tuple[str, ...]:
         """What whoever reads the values should know of them, in plain words; from released values and public facts."""
         maker, kind, values = self._maker, kind_named(self.kind), self._distinct_values
@@ -171,7 +176,7 @@ class Release:
     def _distinct_values(self) -> Array:
         """Values as numbers, of the distinct quantiles in increasing order."""
         _, first = np.unique(self.quantiles, return_index=True)
-        return np.maximum.accumulate(kind_named(self.kind).to_numbers(self.values)[first])
+        return np.maximum.accumulate(self.numbers[first])
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain numbers, text and lists, ready for JSON; `Release.from_dict` is the inverse.
@@ -181,7 +186,7 @@ class Release:
         plan = self.plan
         return {
             "version": VERSION,
-            "values": kind_named(self.kind).to_numbers(self.values).tolist(),
+            "values": self.numbers.tolist(),
             "kind": self.kind,
             "whole": self.whole,
             **({} if self.kind == "number" else {"texts": shown(self.values)}),

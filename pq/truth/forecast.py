@@ -16,6 +16,7 @@ import numpy as np
 from pq.core.choices import nearest
 from pq.core.exact import Number, budget_float, budget_text, whole_number
 from pq.core.kind import NUMBER, SIMPLE_KINDS, Duration, kind_named, shown
+from pq.core.priors.arguments import finite_number, positive
 from pq.core.priors.differing import differing
 from pq.core.request import Request
 from pq.core.scores import Array
@@ -154,7 +155,7 @@ def epsilon_for(
     >>> 0.5 < epsilon_for([0.5], max_gap=2, priors=pq.Normal(40, 10), size_guess=1000, rng=0) < 2
     True
     """
-    wanted = _positive(max_gap, "max_gap")
+    wanted = positive(finite_number(max_gap, "max_gap"), "max_gap")
     facts = {"priors": priors, "size_guess": size_guess} | options
     maker = prepared(quantiles, epsilon=LADDER[-1], **facts)
     rehearsal = Rehearsal(maker, public=public, kind=None, trials=trials, rng=rng)
@@ -293,11 +294,3 @@ def _text(value: str) -> str:
         return f"{float(value):.3g}"
     except ValueError:
         return value.partition(".")[0] if value.count(":") == 2 and not value.startswith("0:00:0") else value
-
-
-def _positive(value: Any, name: str) -> float:
-    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, float, np.integer, np.floating)):
-        raise TypeError(f"{name} must be a number, got {type(value).__name__}")
-    if not 0.0 < float(value) < math.inf:
-        raise ValueError(f"{name} must be positive and finite, got {value}")
-    return float(value)

@@ -23,6 +23,7 @@ from pq.core.machine import engine, keep
 from pq.core.machine.engine import COMPILE_SECONDS, Engine
 from pq.private.columns import selection
 from pq.private.fast import lanes
+from pq.private.mechanisms.joint import CHAIN
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -299,7 +300,7 @@ def test_a_release_that_draws_again_counts_once(monkeypatch: pytest.MonkeyPatch)
     with engine.first_answers():
         assert [one.ready(asked) for _ in range(9)] == [False] * 9
     assert one.ready(asked)
-    assert all(kernel.ready(1e9) for kernel in (selection.COUNT, selection.COLLECT, selection.BETWEEN))
+    assert all(kernel.ready(1e9) for kernel in selection.ENGINES)
     rng, rents = np.random.default_rng(0), []
     normal = rng.normal(size=1 << 16)
     for values in (np.sort(normal), normal, np.where(rng.random(normal.size) < 0.5, 0.0, normal)):
@@ -309,21 +310,33 @@ def test_a_release_that_draws_again_counts_once(monkeypatch: pytest.MonkeyPatch)
     assert rents[0] == rents[1] == rents[2] > 0.0
 
 
-def test_the_choice_of_an_engine_knows_no_data(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The number of records, missing ones and ties do not come into it; trials and quantiles do."""
-    asked: list[float] = []
+@pytest.mark.parametrize("is_there", [False, True])
+@pytest.mark.parametrize("mechanism", ["tree", "joint", "cells"])
+def test_the_choice_of_an_engine_knows_no_data(mechanism: str, is_there: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The number of records, their order, missing ones and ties do not come into it, nor whether an engine is asked for
+    at all, since asking may load it; trials and quantiles do."""
+    asked: list[tuple[str, float]] = []
+    kernels = (*selection.ENGINES, lanes.WALK, CHAIN)
+    assert not is_there or all(kernel.ready(1e9) for kernel in kernels)
 
-    def ready(self: Engine, seconds: float) -> bool:
-        asked.append(seconds)
-        return False
+    def is_ready(self: Engine, seconds: float) -> bool:
+        asked.append((self.name, seconds))
+        return is_there
 
-    monkeypatch.setattr(Engine, "ready", ready)
-    for x in ([], [1.0], [np.nan] * 3, np.zeros(1000), np.arange(10_000.0)):
-        pq.release(x, [0.2, 0.5, 0.5], epsilon=1, priors=pq.Cauchy(0, 1), mechanism="tree")
-        pq.simulate(x, [0.2, 0.5, 0.5], trials=20, epsilon=1, priors=pq.Cauchy(0, 1), mechanism="tree")
-    one, many = asked[0], asked[1]
-    assert asked == [one, many] * 5
-    assert many == pytest.approx(20 * one)
+    monkeypatch.setattr(Engine, "_is_ready", is_ready)
+    monkeypatch.setattr(selection, "FEWEST", 64)
+    x = np.random.default_rng(0).normal(size=500)
+    options: dict[str, Any] = {"epsilon": 1, "priors": pq.Cauchy(0, 1), "mechanism": mechanism, "rng": 0}
+    told = []
+    for column in (x, [], [1.0], [np.nan] * 300, np.zeros(300), np.sort(x), x[:63], np.where(x > 0, np.nan, x)):
+        pq.release(column, [0.2, 0.5, 0.5], **options)
+        pq.simulate(column, [0.2, 0.5, 0.5], trials=20, **options)
+        told.append(asked[:])
+        asked.clear()
+    assert all(one == told[0] for one in told)
+    assert ("count_buckets", 0.0) in told[0]
+    one, *_, many = (seconds for name, seconds in told[0] if name.startswith("walk"))
+    assert mechanism == "cells" or many == pytest.approx(20 * one)
 
 
 def test_the_formulas_answer_as_the_machine_code_does(monkeypatch: pytest.MonkeyPatch) -> None:

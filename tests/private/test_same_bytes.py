@@ -14,6 +14,7 @@ import pytest
 
 import pq
 from pq.private import prepare as prepared
+from pq.private.columns import selection
 
 # What one process does with one column: it releases, and prints a digest of all that can be reached from the result and
 # from the public objects, but for the released values themselves.
@@ -92,6 +93,33 @@ def test_a_fresh_process_has_loaded_the_same_whatever_the_column(mechanism: str)
             said.append((done.stdout, done.stderr, done.returncode))
         ((modules, errors, status),) = {*said[1:]}  # the first of a new machine may also fill caches
         assert "pq.private.release" in modules.split() and errors == "" and status == 0
+
+
+# A process with a compiler, which has children that release one column each and say what they have loaded.
+FORKS = """
+import os, sys
+import numba, numpy as np, pq
+from pq.private.columns.selection import FEWEST
+
+x = np.random.default_rng(0).normal(size=FEWEST)
+for column in (x, x[:-1], np.sort(x)):
+    child = os.fork()
+    if child == 0:
+        pq.release(column, [0.25, 0.5], epsilon=1, priors=pq.Normal(0, 3), mechanism="tree")
+        print(*sorted(sys.modules), flush=True)
+        os._exit(0)
+    os.waitpid(child, 0)
+"""
+
+
+def test_a_process_with_a_compiler_has_loaded_the_same_whatever_the_column() -> None:
+    """Code on disk is loaded by few records, and by sorted ones, as by many in any order."""
+    assert all(kernel.ready(1e9) for kernel in selection.ENGINES)  # is on disk
+    done = subprocess.run([sys.executable, "-c", FORKS], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    said = done.stdout.splitlines()
+    assert len(said) == 3 and "pq.private.fast.buckets" in said[0].split()
+    assert len(set(said)) == 1
 
 
 def state_of(maker: Any) -> str:

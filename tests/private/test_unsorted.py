@@ -76,7 +76,7 @@ COLUMNS: dict[str, Callable[[np.random.Generator, int], Floats]] = {
 @pytest.fixture(autouse=True, scope="module")
 def machine() -> None:
     """Parts are looked up by machine code alone."""
-    for kernel in (selection.COUNT, selection.COLLECT, selection.BETWEEN):
+    for kernel in selection.ENGINES:
         assert kernel.ready(1e9)
 
 

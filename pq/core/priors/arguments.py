@@ -2,28 +2,34 @@
 
 from __future__ import annotations
 
-import datetime as dt
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
 
 from pq.core.exact import is_real
-from pq.core.kind import seconds_of
+from pq.core.kind import TIMES, seconds_of
 from pq.core.priors.numerics import Array
-
-TIMES = (dt.date, dt.time, dt.timedelta, np.datetime64, np.timedelta64)
 
 
 def real(value: Any, name: str) -> float:
     """A finite real argument as a float, a time or a duration in seconds; raises naming the argument."""
+    if type(value) is not float:
+        value = value[()] if isinstance(value, np.ndarray) and value.ndim == 0 else value
+        try:
+            value = seconds_of(value) if isinstance(value, TIMES) else value
+        except TypeError as error:
+            raise TypeError(f"{name} must be a real number or a time: {error}") from None
+    return finite_number(value, name)
+
+
+def finite_number(value: Any, name: str) -> float:
+    """A finite real argument without a unit, such as a weight, as a float; raises naming it, for times too."""
     if type(value) is float and math.isfinite(value):  # the way of nearly all: looking further takes ten times as long
         return value + 0.0
     if isinstance(value, np.ndarray) and value.ndim == 0:
         value = value[()]
-    if isinstance(value, TIMES):
-        value = seconds_of(value)
     if not is_real(value):
         raise TypeError(f"{name} must be a real number, got {type(value).__name__}")
     try:
@@ -43,16 +49,23 @@ def positive(value: Any, name: str = "scale") -> float:
     return number
 
 
-def reals(values: Any, name: str) -> tuple[float, ...]:
+def reals(values: Any, name: str, each: Callable[[Any, str], float] = real) -> tuple[float, ...]:
     """A sequence of finite real numbers as floats; raises naming the first that is none."""
     if isinstance(values, str | bytes) or not isinstance(values, Iterable):
         raise TypeError(f"{name} must be a sequence of real numbers, got {type(values).__name__}")
-    return tuple(real(value, f"{name}[{i}]") for i, value in enumerate(values))
+    return tuple(each(value, f"{name}[{i}]") for i, value in enumerate(values))
+
+
+def reals_each(values: Any, count: int, name: str) -> Array:
+    """A finite real number for all quantiles, or one for each of them, as (count,); raises naming the argument."""
+    if np.shape(values) not in ((), (count,)):
+        raise ValueError(f"{name} must be a finite number, or one for each quantile")
+    return np.array([real(values, name)] * count if np.shape(values) == () else reals(values, name))
 
 
 def shares(values: Any, count: int, of: str) -> tuple[float, ...]:
     """Non-negative weights, divided by their sum; weights that add up to one already stay as they are."""
-    weights = reals(values, "weights")
+    weights = reals(values, "weights", finite_number)
     if len(weights) != count:
         raise ValueError(f"weights must have one entry for each of the {count} {of}, got {len(weights)}")
     if min(weights, default=0.0) < 0.0:

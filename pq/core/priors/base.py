@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from pq.core.priors.arguments import floats, real
+from pq.core.priors.arguments import finite_number, floats
 from pq.core.priors.kernel import Kernel, Row, give_kind
 from pq.core.priors.numerics import FLOAT_SHARE, LARGEST, RAREST, Array, Masks, bisect_floats, numbers_only
 
@@ -219,7 +219,7 @@ class Prior(ABC):
         """
         if not isinstance(robust, Prior):
             raise TypeError(f"robust must be a prior, got {type(robust).__name__}")
-        share = real(weight, "weight")
+        share = finite_number(weight, "weight")
         if not 0.0 <= share <= 1.0:
             raise ValueError(f"weight must lie in [0, 1], got {weight}")
         from pq.core.priors.mixture import Mixture

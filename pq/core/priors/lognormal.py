@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from pq.core.priors.arguments import positive, real
+from pq.core.priors.arguments import finite_number, positive
 from pq.core.priors.base import Prior, set_parameters
 from pq.core.priors.kernel import Kernel, Row, inside
 from pq.core.priors.normal import END, far_log_mass, load_normal, normal_inverse, standard_log_mass, standard_mass
@@ -105,7 +105,8 @@ class LogNormal(Prior, twin="lognorm", kernel=Kernel(_mass, _machine_log_mass, _
     log_scale: float
 
     def __post_init__(self) -> None:
-        set_parameters(self, log_loc=real(self.log_loc, "log_loc"), log_scale=positive(self.log_scale, "log_scale"))
+        loc, scale = finite_number(self.log_loc, "log_loc"), finite_number(self.log_scale, "log_scale")
+        set_parameters(self, log_loc=loc, log_scale=positive(scale, "log_scale"))
         if self.log_scale < LEAST_LOG_SCALE:
             raise ValueError(f"log_scale must be at least {LEAST_LOG_SCALE:g}, got {self.log_scale}")
         load_normal()
@@ -121,7 +122,7 @@ class LogNormal(Prior, twin="lognorm", kernel=Kernel(_mass, _machine_log_mass, _
         >>> LogNormal.around(datetime.timedelta(hours=2), 3).log_mass(7200, math.inf)
         -0.693147
         """
-        times = real(factor, "factor")
+        times = finite_number(factor, "factor")
         if times <= math.exp(LEAST_LOG_SCALE):
             raise ValueError(f"factor must be above {math.exp(LEAST_LOG_SCALE):.5g}, got {factor}")
         return cls(math.log(positive(median, "median")), math.log(times))

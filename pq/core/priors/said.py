@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from pq.core.priors.arguments import real
+from pq.core.priors.arguments import finite_number, real
 from pq.core.priors.numerics import LARGEST
 from pq.core.priors.piecewise_constant import PiecewiseConstant
 
@@ -28,7 +28,7 @@ def prior_between(low: Any, high: Any, *, share: Any = 0.9, least: Any = None, m
     >>> [round(math.exp(salaries.log_mass(*ends)), 9) for ends in ((20_000, 200_000), (-math.inf, 0), (2e5, 3.8e5))]
     [0.9, 0.0, 0.046875]
     """
-    a, b, inside = real(low, "low"), real(high, "high"), real(share, "share")
+    a, b, inside = real(low, "low"), real(high, "high"), finite_number(share, "share")
     if not a < b:
         raise ValueError(f"low must be below high, got {low} and {high}")
     if not 0.0 < inside < 1.0:

@@ -21,8 +21,8 @@ import numpy as np
 import numpy.typing as npt
 
 from pq.core.exact import MOST_DIGITS
-from pq.core.kind import seconds_of
-from pq.private.columns.record import TIMES, content_of
+from pq.core.kind import TIMES, seconds_of
+from pq.private.columns.record import content_of
 
 IdentityForm: TypeAlias = "str | int | float | tuple[str, Any]"  # of a pair, the first says what the second is
 Hashes = npt.NDArray[np.uint64]

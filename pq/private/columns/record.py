@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime as dt
 import math
 from collections.abc import Iterable
 from decimal import Decimal
@@ -12,10 +11,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pq.core.kind import seconds_of
+from pq.core.kind import TIMES, seconds_of
 from pq.private.columns.text import PLAIN_CELLS
-
-TIMES = (dt.date, dt.time, dt.timedelta, np.datetime64, np.timedelta64)
 
 
 def number_of(value: Any) -> float:

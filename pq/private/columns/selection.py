@@ -26,6 +26,7 @@ from pq.private.columns.part import PartOfColumn, Unknown, Wanted, joined_part
 Ints = npt.NDArray[np.int64]
 COLLECT = Engine("pq.private.fast.buckets", "collect_buckets")
 BETWEEN = Engine("pq.private.fast.buckets", "collect_between")
+ENGINES = COUNT, COLLECT, BETWEEN
 FEWEST = 1 << 17  # records of which a part is looked for: fewer are sorted sooner where numpy sorts many at once
 LITTLE = 1 << 15  # records that may be collected, whatever share of all they are
 SAMPLE = 1 << 11
@@ -76,17 +77,23 @@ class Pieces:
         return np.sort(joined[~np.isnan(joined)]) + 0.0  # one zero
 
 
+def parts_can_be_found() -> bool:
+    """Whether the machine code is there without which nobody looks for parts. To be asked before anything of the
+    records is, their number and their order among it: what is loaded must not depend on them."""
+    return all(engine.ready(0.0) for engine in ENGINES)
+
+
 def parts_of(
     records: Pieces, quantiles: Array, reach: Array | float, points: Array = NOWHERE, growth: Array | float = 0.0
 ) -> Generator[PartOfColumn, Sequence[Wanted] | None, None]:
     """What lies within a reach, in ranks, of the quantiles of some records and around some points, see `Near`, and
-    then, while that is little, with the ranks that are sent back as wanted, or within `MORE` times as much; nothing if
-    machine code is not there.
+    then, while that is little, with the ranks that are sent back as wanted, or within `MORE` times as much. Only where
+    `parts_can_be_found`.
 
     Records that are no numbers do not count; infinite ones count as the largest numbers.
     """
     n = len(records)
-    if n < FEWEST or not all(engine.ready(0.0) for engine in (COUNT, COLLECT, BETWEEN)):
+    if n < FEWEST:
         return
     reach = reach + growth * max(math.log(n / 1e6), 0.0)
     near, sent = _between(records, quantiles, float(np.max(reach))), None

@@ -18,17 +18,18 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pq.core.exact import quantile_fractions
+from pq.core.exact import quantile_fractions, whole_number
 from pq.core.grid import check_on_grid, is_on_grid
 from pq.core.noise import DiscreteLaplace
 from pq.core.priors import Cauchy, Mixture, PiecewiseConstant, Prior
+from pq.core.priors.arguments import positive, real
 from pq.core.request import Request, size_number
 from pq.core.scores import Array
 from pq.core.tracking import Ahead, Tracker, tracking_rate
 from pq.private.mechanisms import Mechanism
 from pq.private.mechanisms.cells import Cells
 from pq.private.result import Release
-from pq.private.sequential.predictors import Predictor, Standardise
+from pq.private.sequential.predictors import Predictor, Standardise, robust_share
 
 USUAL_SIZE = 1000.0  # records, if nobody says
 BROAD_WEIGHT = 0.15  # of the broad law in the cells
@@ -71,22 +72,15 @@ class PubDistribution(Predictor):
         size_guess: float | None = None,
     ) -> None:
         self.m = len(quantile_fractions(quantiles))
-        for name, value in (("loc", loc), ("scale", scale)):
-            if np.shape(value) != () or not math.isfinite(value):
-                raise ValueError(f"{name} must be a finite number, got {value!r}")
-        if not scale > 0:
-            raise ValueError(f"scale must be positive, got {scale}")
-        if dimension < 0:
-            raise ValueError(f"dimension must not be negative, got {dimension}")
+        centre, unit = real(loc, "loc"), positive(scale)
+        features = whole_number(dimension, "dimension")
         if robust is not None and not isinstance(robust, Prior):
             raise TypeError(f"robust must be a prior or None, got {type(robust).__name__}")
-        if not 0 < robust_weight < 1:
-            raise ValueError(f"robust_weight must lie strictly between 0 and 1, got {robust_weight}")
         size = USUAL_SIZE if size_guess is None else size_number(size_guess)
-        self.robust = Cauchy(float(loc), float(scale)) if robust is None else robust
-        self.robust_weight = float(robust_weight)
+        self.robust = Cauchy(centre, unit) if robust is None else robust
+        self.robust_weight = robust_share(robust_weight)
         self.standardise = Standardise() if standardise is None else standardise
-        self._tracker = Tracker(float(loc), float(scale), int(dimension), size)
+        self._tracker = Tracker(centre, unit, features, size)
         self._beliefs = self._tracker.start()
 
     def known(self, features: npt.ArrayLike) -> Array:

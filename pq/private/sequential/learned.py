@@ -34,7 +34,7 @@ from pq.core.exact import budget_fraction, decimal_fraction, whole_number
 from pq.core.learners import COCOB, private_noise_std
 from pq.core.learners.gradient import steady
 from pq.core.losses.laplace import laplace_interval_learned
-from pq.core.priors.arguments import positive
+from pq.core.priors.arguments import finite_number, positive
 from pq.private.columns.frames import records_of
 from pq.private.noise import BROKE_OFF, Normals, StepsExceeded
 from pq.private.noise_ftrl import DPFTRL
@@ -266,16 +266,16 @@ class DPLearned(LinearPredictor, PrivatePredictor):
             raise ValueError(f"clip must be two numbers from {_NARROWEST:g} to {1.0 / _NARROWEST:g}, got {clip}")
         self.epsilons = self.epsilon * share, self.epsilon * (1 - share)
         self.deltas = self.delta * float(share), self.delta * float(1 - share)
-        self.clip, self.steps, self.mechanism, self._on_nan = tuple(clip), steps, mechanism, on_nan
+        self.clip, self.steps, self.mechanism, self._on_nan = tuple(map(float, clip)), steps, mechanism, on_nan
         streams = [None, None] if rng is None else np.random.default_rng(rng).spawn(2)
         self._taken, self._normals = 0, tuple(map(Normals, streams))
-        starts = np.zeros((*self.shape, self.dimension + 1)), np.ones(self.shape)
-        boxes: tuple[tuple[Any, Any], ...] = (-float(reach), float(reach)), self.phi_range
+        starts, end = (np.zeros((*self.shape, self.dimension + 1)), np.ones(self.shape)), finite_number(reach, "reach")
+        boxes: tuple[tuple[Any, Any], ...] = (-end, end), self.phi_range
         self._runs = tuple(
             DPFTRL(
                 start,
                 steps=steps,
-                step=eta,
+                step=positive(finite_number(eta, "step"), "step"),
                 noise_std=self._noise(part),
                 rng=normals,
                 lower=box[0],

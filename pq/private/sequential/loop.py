@@ -13,6 +13,7 @@ import numpy.typing as npt
 from pq.core.budget.guarantee import Guarantee
 from pq.core.budget.ledger import Ledger
 from pq.core.exact import Number
+from pq.core.kind import in_unit
 from pq.private.noise import StepsExceeded
 from pq.private.release import Release
 from pq.private.sequential.predictors import Predictor, PrivatePredictor
@@ -77,7 +78,7 @@ def release_sequence(
     >>> len(result), str(result.guarantee)
     (5, '(1, 0)-differentially private for a person with records in one data set only (add-remove)')
     """
-    known = np.asarray(features, dtype=np.float64)
+    known = in_unit(features, "features")
     if known.ndim != 2 or not np.all(np.isfinite(known)):
         raise ValueError("features must be a table (T, d) of finite numbers")
     if isinstance(datasets, Sized) and len(datasets) != len(known):

@@ -17,9 +17,11 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 
-from pq.core.exact import quantile_fractions
+from pq.core.exact import quantile_fractions, whole_number
 from pq.core.grid import check_on_grid, is_on_grid
+from pq.core.kind import in_unit
 from pq.core.priors import JointPrior, Laplace, LogUniform, Mixture, Prior
+from pq.core.priors.arguments import finite_number, reals_each
 from pq.core.request import Request, distinct_priors
 from pq.private.mechanisms import Mechanism, mechanism_for, with_priors
 from pq.private.mechanisms.joint.plan import is_orderable
@@ -57,7 +59,8 @@ class Predictor(ABC):
 
     @abstractmethod
     def observe(self, features: npt.ArrayLike, released: npt.ArrayLike) -> None:
-        """Take note of the values (m,) released on that day: the only thing that it learns about the day's data."""
+        """Take note of the values (m,) released on that day, in the unit of the priors or as dates and times: the only
+        thing that it learns about the day's data."""
 
     def check(self, request: Request) -> None:
         """Refuse, before the first day, what it cannot serve: raises `ValueError` naming the argument."""
@@ -76,7 +79,7 @@ class Predictor(ABC):
 
     def note(self, features: npt.ArrayLike, maker: Mechanism, released: Release) -> None:
         """Take note of the day's release, by the mechanism that `maker` gave: of its values, unless said otherwise."""
-        self.observe(features, released.values)
+        self.observe(features, released.numbers)
 
     def renew(self, rng: np.random.Generator | None) -> None:  # noqa: B027 - most predictors draw nothing
         """Draw what noise is still to come from streams of this one, or from the operating system."""
@@ -119,17 +122,17 @@ class Standardise:
 
     def __post_init__(self) -> None:
         for name in ("centre", "scale"):
-            values = np.atleast_1d(np.asarray(getattr(self, name), dtype=np.float64))
+            values = np.atleast_1d(in_unit(getattr(self, name), name))
             if values.ndim != 1 or not np.all(np.isfinite(values)):
                 raise ValueError(f"{name} must be a finite number, or one for each feature")
             object.__setattr__(self, name, tuple(values.tolist()))
-        if min(self.scale) <= 0:
+        if not all(scale > 0.0 for scale in self.scale):
             raise ValueError("scale must be positive")
         object.__setattr__(self, "_arrays", (np.array(self.centre), np.array(self.scale)))
 
     def __call__(self, features: npt.ArrayLike) -> FloatArray:
         """The features (..., d) as (..., d + 1). Raises `ValueError` naming features."""
-        raw = np.atleast_1d(np.asarray(features, dtype=np.float64))
+        raw = np.atleast_1d(in_unit(features, "features"))
         if not np.isfinite(raw).all():
             raise ValueError("features must be finite")
         centre, scale = self._arrays  # type: ignore[attr-defined]
@@ -197,6 +200,14 @@ class Static(Predictor):
         """Nothing changes."""
 
 
+def robust_share(weight: Any) -> float:
+    """The weight of a robust prior; raises naming robust_weight."""
+    share = finite_number(weight, "robust_weight")
+    if not 0.0 < share < 1.0:
+        raise ValueError(f"robust_weight must lie strictly between 0 and 1, got {weight}")
+    return share
+
+
 class LaplacePredictor(Predictor):
     """What the predictors with Laplace priors share: guesses, the robust prior that is mixed in, and the shape.
 
@@ -216,18 +227,12 @@ class LaplacePredictor(Predictor):
     ) -> None:
         self.quantiles = quantile_fractions(quantiles)
         self.m = len(self.quantiles)
-        self.robust, self.robust_weight, self.copies = robust, float(robust_weight), copies
+        self.robust, self.robust_weight, self.copies = robust, robust_share(robust_weight), copies
         if robust is not None and not isinstance(robust, Prior):
             raise TypeError(f"robust must be a prior or None, got {type(robust).__name__}")
-        if not 0 < self.robust_weight < 1:
-            raise ValueError(f"robust_weight must lie strictly between 0 and 1, got {robust_weight}")
-        if copies is not None and copies < 1:
-            raise ValueError(f"copies must be at least 1, got {copies}")
-        for name, values in (("loc", loc), ("scale", scale)):
-            if np.shape(values) not in ((), (self.m,)) or not np.all(np.isfinite(values)):
-                raise ValueError(f"{name} must be a finite number, or one for each quantile")
-        self.loc = np.broadcast_to(np.asarray(loc, dtype=np.float64), (self.m,))
-        self.scale = np.broadcast_to(np.asarray(scale, dtype=np.float64), (self.m,))
+        if copies is not None:
+            whole_number(copies, "copies", least=1)
+        self.loc, self.scale = reals_each(loc, self.m, "loc"), reals_each(scale, self.m, "scale")
         if not np.all(self.scale > 0):
             raise ValueError("scale must be positive")
 
@@ -269,7 +274,7 @@ class LaplacePredictor(Predictor):
         return [mixed._with_first(prior) for prior in each]
 
     def _released(self, released: npt.ArrayLike) -> FloatArray:
-        values = np.asarray(released, dtype=np.float64)
+        values = in_unit(released, "released")
         if values.shape != self.shape or not np.isfinite(values).all():
             raise ValueError(f"released must hold finite numbers of shape {self.shape}")
         return values

@@ -26,8 +26,10 @@ from pq.core.budget.guarantee import Guarantee
 from pq.core.budget.ledger import Ledger, as_ledger
 from pq.core.choices import check_choice, check_name
 from pq.core.exact import Number, budget_float, budget_fraction, quantile_fractions
+from pq.core.kind import in_unit
 from pq.core.locks import ForkedError, Process, Renewable
 from pq.core.priors import LogUniform
+from pq.core.priors.arguments import finite_number
 from pq.core.request import Request
 from pq.private.columns.counts import Counts
 from pq.private.columns.door import Readable
@@ -89,7 +91,8 @@ class Session:
         m = len(quantile_fractions(quantiles))
         if m != predictor.m:
             raise ValueError(f"quantiles must be the predictor's {predictor.m}, got {m}")
-        if composition == "zcdp" and not 0 < delta < 1:
+        risk = finite_number(delta, "delta")
+        if composition == "zcdp" and not 0.0 < risk < 1.0:
             raise ValueError(f"delta must lie strictly between 0 and 1 for zCDP, got {delta}")
         unknown = sorted(set(options) - set(_OPTIONS))
         if unknown:
@@ -104,7 +107,7 @@ class Session:
             check_name(self._request.mechanism, ENDLESS, "mechanism")
         predictor.check(self._request)
         self.predictor, self.quantiles = copy.deepcopy(predictor), quantiles
-        self.individuals, self.composition, self.delta = individuals, composition, float(delta)
+        self.individuals, self.composition, self.delta = individuals, composition, risk
         self.options, self.ledger = options, as_ledger(ledger)
         self.count, self._cost = 0, Cost()
         self._begin(generator_from(rng))
@@ -149,7 +152,7 @@ class Session:
         process = Process()
         try:
             with self._lock.now, np.errstate(all="ignore"):  # public features and released values may be of any size
-                released = self._step(np.array(features, dtype=np.float64), x)
+                released = self._step(in_unit(features, "features"), x)
         finally:
             self._torn = not process.is_here  # what it learns then would be learnt twice, with other noise
         process.check()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import glob
-import math
 import os
 import pickle
 import secrets
@@ -17,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from pq.core.exact import decimal_fraction
+from pq.core.kind import TIMES, seconds_of
 from pq.core.priors import Prior
 
 Identity = tuple[int, int, int, int]
@@ -158,7 +158,10 @@ def _read(path: Path) -> dict[str, Any]:
 
 
 def described(value: Any) -> Any:
-    """An argument as plain values that are equal for equal arguments, whatever containers and numbers they came in."""
+    """An argument as plain values that are equal for equal arguments, whatever containers and numbers they came in.
+    Never raises: what cannot be served is refused by name elsewhere."""
+    if isinstance(value, np.ndarray) and value.ndim == 0:
+        return described(np.asarray(value)[()])
     if isinstance(value, np.ndarray | list | tuple):
         return tuple(map(described, value))
     if isinstance(value, Mapping):
@@ -169,6 +172,7 @@ def described(value: Any) -> Any:
         return type(value).__name__, described({f.name: getattr(value, f.name) for f in dataclasses.fields(value)})
     if isinstance(value, bool | np.bool_ | str | None):
         return value
-    if isinstance(value, Real) and math.isfinite(value):
-        return decimal_fraction(value, "value")
-    return repr(value) if isinstance(value, Real) else type(value).__qualname__
+    try:
+        return decimal_fraction(seconds_of(value) if isinstance(value, TIMES) else value, "value")
+    except (TypeError, ValueError):
+        return repr(value) if isinstance(value, Real) else type(value).__qualname__
