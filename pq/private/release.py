@@ -23,6 +23,7 @@ from pq.private.randomness import Source, Tape
 from pq.private.result import Release
 
 __all__ = ["Release", "fulfil", "promised_column", "release", "simulate"]
+MOST_TRIALS = 10**12  # no memory holds more
 
 
 def release(
@@ -194,6 +195,8 @@ def simulate(
     array([33., 40., 46.])
     """
     count = whole_number(trials, "trials")
+    if count > MOST_TRIALS:
+        raise ValueError(f"trials must be at most {MOST_TRIALS:,}")
     maker = prepare(
         quantiles,
         epsilon=epsilon,

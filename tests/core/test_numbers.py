@@ -122,3 +122,11 @@ def test_numbers_beyond_the_floats_are_refused_by_name(name: str) -> None:
     for value in (10**400, Fraction(-(10**400), 3), Decimal("sNaN"), 1j, object(), float("nan")):
         with pytest.raises(ValueError, match=name):
             use[name](value)
+
+
+def test_more_releases_than_memory_holds_are_refused_before_the_charge() -> None:
+    ledger = pq.Ledger(1)
+    for trials in (10**12 + 1, 10**20, 10**400):
+        with pytest.raises(ValueError, match="trials"):
+            pq.simulate([1.0], [0.5], trials=trials, epsilon=1e-30, priors=A, ledger=ledger)
+    assert ledger.spent == 0
