@@ -39,15 +39,17 @@ def undisturbed(work: Callable[[], T]) -> T:
     """What some work gives, done where no handler of signals comes between, which may fork: by a thread of its own, as
     handlers run in the main one.
 
-    An interrupt of whoever waits ends the waiting, not the work. Raises `ForkedError` in a child that was forked while
-    its parent waited.
+    What a handler raises, such as an interrupt, is raised when the work is done; a second time at once. Raises
+    `ForkedError` in a child that was forked while its parent waited.
     """
     if threading.current_thread() is not threading.main_thread():
         return work()
+    begun: list[bool] = []
     outcome: list[Callable[[], T]] = []
     under_way, process = threading.Lock(), Process()  # plain ones: a child would wait for more than a while for others
 
     def run() -> None:
+        begun.append(True)
         try:
             value = work()
             outcome.append(lambda: value)
@@ -56,10 +58,22 @@ def undisturbed(work: Callable[[], T]) -> T:
         finally:
             under_way.release()
 
-    under_way.acquire()
-    start_new_thread(run, ())
-    while not under_way.acquire(timeout=GLANCE):
+    def glance() -> None:
+        under_way.acquire(timeout=GLANCE)
         process.check()
+
+    under_way.acquire()
+    try:
+        start_new_thread(run, ())
+        while not outcome:
+            glance()
+    except ForkedError:
+        raise
+    except BaseException:
+        glance()
+        while begun and not outcome:
+            glance()
+        raise
     return outcome[0]()
 
 

@@ -13,6 +13,7 @@ import random
 import re
 import shlex
 import shutil
+import signal
 import sqlite3
 import subprocess
 import sys
@@ -749,6 +750,26 @@ def test_nobody_spends_in_the_middle_of_another_entry_of_the_same_thread() -> No
         ledger._storage.transact(lambda _: ledger.spend(1, "from within"), writes=True)
     ledger.spend(1, "afterwards")
     assert ledger.spent == 1
+
+
+def test_an_interrupted_spend_is_made_before_the_interrupt_is_raised(tmp_path: Path) -> None:
+    """Whoever asks the ledger then knows whether it was charged; what is refused stays unspent."""
+    ledger = pq.Ledger.open(tmp_path / "a.ledger", total=1)
+    real = storage._Rows.append
+
+    def interrupted(self: Any, entry: Any) -> None:
+        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+        time.sleep(0.3)
+        real(self, entry)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(storage._Rows, "append", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            ledger.spend(0.75)
+        assert ledger.spent == Fraction(3, 4)
+        with pytest.raises(BudgetExceededError):
+            ledger.spend(0.75)
+    assert len(ledger.entries) == 1
 
 
 def test_a_backup_without_the_last_spend_is_noticed(tmp_path: Path) -> None:
