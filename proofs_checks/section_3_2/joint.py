@@ -127,6 +127,14 @@ def _without_the_mass(log_psi: float, epsilon: float, beta: float, **facts: Any)
     return joint_score(0.0, epsilon, beta, **facts)
 
 
+def _with_factor(factor: Callable[[float], float]) -> Callable[..., float]:
+    return lambda quantile, *known, **facts: factor(quantile) * joint_score(*known, **facts)
+
+
+def _with_box_score(factor: float) -> Callable[..., float]:
+    return lambda *known, box_score=0.0, **facts: joint_score(*known, box_score=factor * box_score, **facts)
+
+
 def _of_a_third_of_the_score(quantile: float, *known: float, **facts: Any) -> float:
     return joint_gap(quantile, *known, **facts) / 3.0
 
@@ -140,6 +148,9 @@ def _of_a_third_of_the_score(quantile: float, *known: float, **facts: Any) -> fl
         (joint_score, _of_a_third_of_the_score),
         *((scaled(joint_score, factor), joint_gap) for factor in (0.99, 1.01)),
         *((joint_score, scaled(joint_gap, factor)) for factor in (0.99, 1.01)),
+        *((joint_score, _with_factor(factor)) for factor in (lambda q: q, lambda q: 1.0 - q, lambda q: max(q, 0.5))),
+        (joint_score, _with_factor(lambda q: max(q, 1.0 - q) * (1.0 if q == 0.5 else 0.99))),
+        *((_with_box_score(factor), joint_gap) for factor in (0.99, 1.01)),
     ],
 )
 def check_joint_gap(subject: tuple[Callable[..., float], Callable[..., float]] = (joint_score, joint_gap)) -> str:
@@ -176,15 +187,20 @@ def check_joint_gap(subject: tuple[Callable[..., float], Callable[..., float]] =
     facts = {"box_score": float(exact_best((1, 0), (F(9, 10),)))}  # one record, and all of the prior above it
     limit = subject[1](0.9, 0.0, 1.0, 0.999, **facts)
     assert abs(1 - 0.9) <= limit < 1 - math.floor(0.9), "the gap to floor(q n) is another"
-    far, share = 400, F(1, 10**30)  # records, all above the other cell's outputs: score 400, gap 200
-    assert exact_best((0, far), (F(1, 2),)) == far
-    beta = float((1 - share) / (share * 2**far + 1 - share)) * (1 - 1e-9)
-    facts = {"box_score": 0.0}
-    for bound, least in (
-        (subject[0](math.log(share), epsilon, beta, **facts), far),
-        (subject[1](0.5, math.log(share), epsilon, beta, **facts), far / 2),
-    ):
-        assert least <= bound <= 1.001 * least, (bound, least)
+    far, share = 400, F(1, 10**30)  # of records, all on one side of the other cell's outputs: a score of as many
+    for q, inner in itertools.product((F(1, 4), F(1, 2), F(3, 4), F(9, 10)), (0, 1)):
+        below = far if q < F(1, 2) else 0
+        near = round(q * far) if inner == 0 else (round(q * far) + below) // 2  # records below outputs in the box
+        own = float(exact_best((near, far - near), (q,)))
+        assert exact_best((below, far - below), (q,)) == far and (own == 0.0) == (inner == 0)
+        beta = float((1 - share) / (share * F(2.0 ** (far - own)) + 1 - share)) * (1 - 1e-9)
+        least = far * float(max(q, 1 - q))
+        assert abs(below - q * far) == least, "as the row says"
+        for bound, reached in (
+            (subject[0](math.log(share), epsilon, beta, box_score=own), float(far)),
+            (subject[1](float(q), math.log(share), epsilon, beta, box_score=own), least),
+        ):
+            assert reached <= bound * (1 + 1e-12) and bound <= 1.001 * reached, (q, own, bound, reached)
     return f"joint releases miss their bounds with at most {worst:.2f} of the stated probability: {cases} exact cases"
 
 

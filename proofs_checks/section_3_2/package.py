@@ -79,6 +79,7 @@ def check_inner_product_in_package(subject: Callable[..., float] = log_psi) -> s
 
 @check(
     "text:log-sum-exp",
+    "def:consistency",
     "text:u-upper-bound",
     code=log_psi_harmonic,
     rejects=[

@@ -18,7 +18,7 @@ F = Fraction
 HALF = Fraction(1, 2)
 
 
-@check("text:log-sum-exp", rejects=[lambda m: 0.0, lambda m: 1.01 * math.log(m)])
+@check("text:log-sum-exp", "def:consistency", rejects=[lambda m: 0.0, lambda m: 1.01 * math.log(m)])
 def check_log_sum_exp(subject: Callable[[int], float] = math.log) -> str:
     """-log of the harmonic mean is the log-sum-exp of the U less log m."""
     for psis in ([HALF], [HALF, HALF], [Fraction(1, 3), Fraction(1, 7), Fraction(1)]):
