@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import errno
 import os
+import signal
 import sys
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -65,6 +66,12 @@ def ended(command: Callable[[], Any], payment: Payment) -> int:
     """Run a command, say what stopped it, and return the exit code. Raises an error that is none of the caller's, where
     nothing was paid for."""
     error = _stopped(command)
+    with _deaf():  # to a second interrupt: the answer to the first is on its way
+        return _code_after(error, payment)
+
+
+def _code_after(error: BaseException | None, payment: Payment) -> int:
+    """The exit code of a command that ended so, once that is said."""
     try:
         if error is None:
             return 0
@@ -77,6 +84,20 @@ def ended(command: Callable[[], Any], payment: Payment) -> int:
         raise error
     finally:
         _let_go()
+
+
+@contextmanager
+def _deaf() -> Iterator[None]:
+    """Within it nothing interrupts this process, where that can be had: in the main thread."""
+    try:
+        before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    except ValueError:
+        yield
+        return
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, signal.SIG_DFL if before is None else before)
 
 
 def _stopped(command: Callable[[], Any]) -> BaseException | None:

@@ -28,6 +28,7 @@ from pq.cli.interval import interval_facts, level_option, told_release
 from pq.cli.ledger import account_of, ledger_options, readable
 from pq.cli.report import ReportFile, report_options
 from pq.core.budget.ledger import BudgetExceededError, Ledger
+from pq.core.budget.storage import journal_of
 from pq.core.choices import Adaptation, Adjacency, Calibration
 from pq.core.kind import NUMBER, SIMPLE_KINDS, shown
 from pq.core.priors import prior_between, spelled_families, spelling
@@ -220,7 +221,7 @@ def release(
     groups = GroupOptions.taking(settings)
     if groups is not None and level is not None:
         raise refuse("--level is for one release: the page of --report has the intervals of groups")
-    read = column.place, ledger, None if groups is None else groups.keys
+    read = column.place, ledger, ledger and journal_of(ledger), None if groups is None else groups.keys
     report = ReportFile.taking(settings, column.column, read)
     account, payment = account_of(ledger, who), click.get_current_context().ensure_object(Payment)
     try:

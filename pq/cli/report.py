@@ -65,7 +65,9 @@ class ReportFile:
 
 
 def _is_one(path: Path, other: str | int) -> bool:
-    """Whether a path leads to a file that is there and that another path or a descriptor stands for."""
+    """Whether a path leads to the file that another path or a descriptor stands for."""
+    if isinstance(other, str) and os.path.realpath(path) == os.path.realpath(other):  # there or not
+        return True
     try:
         return os.path.samefile(path, other)
     except (OSError, ValueError):  # nothing is there, or a list of keys is longer than a name may be

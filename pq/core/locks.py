@@ -39,13 +39,14 @@ def undisturbed(work: Callable[[], T]) -> T:
     """What some work gives, done where no handler of signals comes between, which may fork: by a thread of its own, as
     handlers run in the main one.
 
-    What a handler raises, such as an interrupt, is raised when the work is done; a second time at once. Raises
+    What a handler raises meanwhile, such as an interrupt, is raised when the work is done, the first of it. Raises
     `ForkedError` in a child that was forked while its parent waited.
     """
     if threading.current_thread() is not threading.main_thread():
         return work()
     begun: list[bool] = []
     outcome: list[Callable[[], T]] = []
+    raised: BaseException | None = None
     under_way, process = threading.Lock(), Process()  # plain ones: a child would wait for more than a while for others
 
     def run() -> None:
@@ -58,22 +59,23 @@ def undisturbed(work: Callable[[], T]) -> T:
         finally:
             under_way.release()
 
-    def glance() -> None:
-        under_way.acquire(timeout=GLANCE)
-        process.check()
-
     under_way.acquire()
     try:
         start_new_thread(run, ())
-        while not outcome:
-            glance()
-    except ForkedError:
-        raise
-    except BaseException:
-        glance()
-        while begun and not outcome:
-            glance()
-        raise
+    except BaseException as error:  # no thread, or an interrupt of one that has just been started
+        raised = error
+    while not outcome:
+        try:
+            under_way.acquire(timeout=GLANCE)
+            if raised is not None and not begun:
+                break
+            process.check()
+        except ForkedError:
+            raise
+        except BaseException as error:
+            raised = raised or error
+    if raised is not None:
+        raise raised
     return outcome[0]()
 
 

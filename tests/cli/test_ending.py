@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -14,7 +15,9 @@ import pytest
 from click.testing import CliRunner
 
 import pq
+import pq.private.release as releases
 from pq import cli
+from pq.cli.ending import Payment
 
 RELEASE = ["release", "x.csv", "--column", "x", "--quantiles", "0.5", "--prior", "uniform(0, 10)"]
 RELEASE += ["--mechanism", "tree", "--epsilon", "1", "--ledger", "x.ledger"]
@@ -111,3 +114,23 @@ def test_an_interrupt_before_any_line_ends_with_3_exactly_if_the_release_is_paid
         assert len(reached) == line
         found.add((code, charges()))
     assert found == {(1, 0), (3, 1)}
+
+
+def test_a_second_interrupt_changes_no_answer_to_the_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It came while the first one's answer was sought in the account: the command died, and nobody was told."""
+    real, charged = Payment.made_before, releases._charge
+
+    def asked(self: Payment, error: BaseException) -> bool:
+        signal.raise_signal(signal.SIGINT)
+        return real(self, error)
+
+    def interrupted(*arguments: Any) -> None:
+        charged(*arguments)
+        if charges() == 1:  # not in the rehearsal
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(Payment, "made_before", asked)
+    monkeypatch.setattr(releases, "_charge", interrupted)
+    before = signal.getsignal(signal.SIGINT)
+    assert CliRunner().invoke(cli.main, RELEASE).exit_code == 3
+    assert charges() == 1 and signal.getsignal(signal.SIGINT) is before

@@ -758,8 +758,9 @@ def test_an_interrupted_spend_is_made_before_the_interrupt_is_raised(tmp_path: P
     real = storage._Rows.append
 
     def interrupted(self: Any, entry: Any) -> None:
-        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
-        time.sleep(0.3)
+        for _ in range(2):  # by somebody who cannot wait
+            signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+            time.sleep(0.2)
         real(self, entry)
 
     with pytest.MonkeyPatch.context() as patch:
@@ -770,6 +771,32 @@ def test_an_interrupted_spend_is_made_before_the_interrupt_is_raised(tmp_path: P
         with pytest.raises(BudgetExceededError):
             ledger.spend(0.75)
     assert len(ledger.entries) == 1
+
+
+@pytest.mark.parametrize("reading", ["statement", "to_dict", "to_event", "spent", "remaining", "entries"])
+def test_nobody_spends_while_the_account_is_read(
+    ledger: pq.Ledger, reading: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A pool that came in between would change what is being summed up."""
+    ledger.spend(0.25, pool="new users", group="Monday")
+    spender = threading.Thread(target=lambda: ledger.spend(0.25, pool="others", group="Monday"))
+    reads, real = [], Account.pools
+
+    def slow(self: Account) -> Any:
+        if not reads:
+            reads.append(True)
+            spender.start()
+            spender.join(0.3)
+            assert spender.is_alive()
+        return real(self)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Account, "pools", slow)
+        found = getattr(ledger, reading)
+        _ = found() if callable(found) else found
+    if reads:
+        spender.join()
+    assert ledger.spent == Fraction(1, 4) * (1 + len(reads)) and (reads or reading in ("entries", "to_event"))
 
 
 def test_a_backup_without_the_last_spend_is_noticed(tmp_path: Path) -> None:

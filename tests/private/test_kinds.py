@@ -394,6 +394,26 @@ def test_files_and_data_sets_of_arrow_are_tables(tmp_path: Path) -> None:
     path = str(tmp_path / "t.parquet")
     for x in (pyarrow.dataset.dataset(table), pyarrow.parquet.ParquetDataset(path), pyarrow.parquet.ParquetFile(path)):
         assert pq.count(x).values.tolist() == [1.0, 2.0]
-    twice = pa.Table.from_arrays([pa.array([1.0]), pa.array([2.0])], names=["a", "a"])
-    with pytest.raises(ValueError, match="x must have columns of different names, got 'a' more than once"):
-        pq.release(twice, [0.5], epsilon=1, priors=pq.Uniform(0, 1))
+
+
+def test_names_that_occur_twice_are_refused_before_the_charge() -> None:
+    two = pd.DataFrame([[1.0, 2.0]], columns=["a", "a"])
+    rows, sql = pa.array([1.0]), "select 1.0 as a, 2.0 as a"
+    tables: dict[str, Any] = {
+        "pyarrow": pa.Table.from_arrays([rows, rows], names=["a", "a"]),
+        "pandas": two,
+        "dask": dd.from_pandas(two, npartitions=1),
+        "sqlite": sqlite3.connect(":memory:").execute(sql),
+        "duckdb": duckdb.connect().execute(sql),
+    }
+    ledger = pq.Ledger(1)
+    options: dict[str, Any] = {"epsilon": 1, "priors": pq.Uniform(0, 1), "ledger": ledger}
+    for name, table in tables.items():
+        for ask in (
+            lambda table=table: pq.release(table, [0.5], **options),
+            lambda table=table: pq.release_groups(table, [0.5], by="a", value="a", keys=[1], **options),
+            lambda table=table: pq.count(table, "a"),
+        ):
+            with pytest.raises(ValueError, match=r"different names|columns|unique"):
+                ask()
+            assert ledger.spent == 0, name

@@ -9,12 +9,13 @@ Ten spends of 0.1 are one, exactly; a spend that does not fit is refused and cha
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from datetime import UTC, datetime
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
 from threading import local
-from typing import Any
+from typing import Any, TypeVar
 
 from pq.core.budget.account import Account, BudgetExceededError, Entry, LedgerError, account_delta, account_total
 from pq.core.budget.composition import Cost, PrivacyKind
@@ -23,6 +24,7 @@ from pq.core.budget.storage import FileStorage, MemoryStorage, Storage, Transact
 from pq.core.choices import Adjacency, check_choice
 from pq.core.exact import LARGEST_WHOLE, Number, budget_text, kept_fraction
 
+T = TypeVar("T")
 __all__ = ["BudgetExceededError", "Entry", "Ledger", "LedgerError", "as_ledger", "charge"]
 
 
@@ -122,12 +124,12 @@ class Ledger:
     @property
     def entries(self) -> tuple[Entry, ...]:
         """All spends so far, in order, those of other processes included."""
-        return tuple(self._now().entries)
+        return self._now(lambda account: tuple(account.entries))
 
     @property
     def spent(self) -> Fraction:
         """The epsilon that the spends so far cost together at `delta`: exact, or rounded up where zCDP counts."""
-        return Fraction(self._now().cost().epsilon_at(self.delta))
+        return self._now(self._spent)
 
     @property
     def remaining(self) -> Fraction:
@@ -208,19 +210,26 @@ class Ledger:
             f"{_text(self.total)} and delta {_text(self.delta - now.delta)} of {_text(self.delta)} remain"
         )
 
-    def _now(self) -> Account:
-        return self._storage.transact(self._catch_up, writes=False)
+    def _now(self, read: Callable[[Account], T]) -> T:
+        """What is read of the account, while nobody adds to it."""
 
-    def _catch_up(self, transaction: Transaction) -> Account:
-        self._account = _caught_up(self._account, transaction, self._least)
-        return self._account
+        def caught_up(transaction: Transaction) -> T:
+            self._account = _caught_up(self._account, transaction, self._least)
+            return read(self._account)
+
+        return self._storage.transact(caught_up, writes=False)
+
+    def _spent(self, account: Account) -> Fraction:
+        return Fraction(account.cost().epsilon_at(self.delta))
 
     def statement(self, *, signed: bool = False) -> str:
         """A readable account: every spend, the cost of each pool, and what remains.
 
         signed: with the number, the time, the user and the process of each spend, and the account's name.
         """
-        account = self._now()
+        return self._now(partial(self._stated, signed))
+
+    def _stated(self, signed: bool, account: Account) -> str:
         chance = f", delta {_text(self.delta)}" if self.delta else ""
         lines = [f"budget {_text(self.total)}{chance}{f'  (ledger {self.identity})' if signed else ''}"]
         for number, entry in enumerate(account.entries, 1):
@@ -230,24 +239,23 @@ class Ledger:
             lines.append(f"  {_text(entry.epsilon):>10}  {entry.what or 'release'}{where}{chance}{by}")
         for pool, cost in account.pools().items():
             lines.append(f"  pool {pool}: {_text(cost.epsilon)}, the most that one of its groups cost")
-        spent = Fraction(account.cost().epsilon_at(self.delta))
+        spent = self._spent(account)
         return "\n".join([*lines, f"spent {_text(spent)}, remaining {_text(self.total - spent)}"])
 
     def to_dict(self) -> dict[str, Any]:
         """The account as plain text and lists, exact."""
-        account = self._now()
-        spent = Fraction(account.cost().epsilon_at(self.delta))
+        spent, made = self._now(lambda account: (self._spent(account), tuple(account.entries)))
         entries = [
             {"number": number}
             | {name: str(value) if isinstance(value, Fraction) else value for name, value in vars(entry).items()}
-            for number, entry in enumerate(account.entries, 1)
+            for number, entry in enumerate(made, 1)
         ]
         totals = {"total": self.total, "delta": self.delta, "spent": spent, "remaining": self.total - spent}
         return {name: str(value) for name, value in totals.items()} | {"identity": self.identity, "entries": entries}
 
     def to_event(self) -> dict[str, Any]:
         """All spends as one event of accountants that speak `dp_accounting`; see `pq.core.budget.events`."""
-        return account_event(self._now())
+        return self._now(account_event)
 
     def __repr__(self) -> str:
         where = repr(str(self._storage.path)) if isinstance(self._storage, FileStorage) else "memory"

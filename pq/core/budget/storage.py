@@ -216,6 +216,11 @@ class _Rows(Transaction):
         self._connection.execute(INSERT, [str(v) if isinstance(v, Fraction) else v for v in row])
 
 
+def journal_of(path: str | os.PathLike[str]) -> str:
+    """Where SQLite keeps what it needs to take back a transaction on a ledger."""
+    return os.path.realpath(path) + JOURNAL
+
+
 def _mount(path: str) -> str | None:
     """The number of the mount in which something lies, where Linux tells it; None elsewhere."""
     if not hasattr(os, "O_PATH"):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
@@ -90,9 +90,7 @@ def _of_arrow(x: Any) -> OpenTable:
     """A table, a batch of records, or what reads several: a reader, a data set, a file."""
     reading = next((name for name in ("read_all", "to_table", "read") if hasattr(x, name)), None)
     schema = getattr(x, "schema_arrow", x.schema)
-    names = [field.name for field in schema]
-    if len(set(names)) < len(names):
-        raise ValueError(f"x must have columns of different names, got {max(names, key=names.count)!r} more than once")
+    _different(field.name for field in schema)
 
     def fetch(wanted: list[str]) -> Callable[[str], Any]:
         return (x if reading is None else getattr(x, reading)()).column
@@ -106,7 +104,7 @@ def _of_cursor(x: Any, library: str) -> OpenTable | None:
         return _of_frame(x)  # a relation of DuckDB, which is a query as well
     if x.description is None:
         raise TypeError("x must be a cursor with a result")
-    names = [column[0] for column in x.description]
+    names = _different([column[0] for column in x.description])
 
     def fetch(wanted: list[str]) -> Callable[[str], Any]:
         with _undecoded(x):
@@ -162,12 +160,23 @@ def _types(frame: Any) -> Types:
         schema = running(native.collect_schema)()  # which some readers of files find in the first records
         return {name: partial(of_polars_type, dtype) for name, dtype in schema.items()}
     if engine.is_pandas_like() or engine.is_dask():
-        return {name: partial(of_pandas_type, dtype) for name, dtype in zip(native.columns, native.dtypes, strict=True)}
+        names = _different(native.columns)
+        return {name: partial(of_pandas_type, dtype) for name, dtype in zip(names, native.dtypes, strict=True)}
     if engine.is_pyarrow():
         return {field.name: partial(of_arrow_type, field.type) for field in native.schema}
     if engine.is_duckdb():
-        return {name: partial(of_duckdb_type, dtype) for name, dtype in zip(native.columns, native.types, strict=True)}
+        names = _different(native.columns)
+        return {name: partial(of_duckdb_type, dtype) for name, dtype in zip(names, native.types, strict=True)}
     return {name: partial(of_narwhals_type, dtype) for name, dtype in running(frame.collect_schema)().items()}
+
+
+def _different(names: Iterable[str]) -> list[str]:
+    """Names of columns. Raises `ValueError` naming x if one is there more than once."""
+    listed = list(names)
+    if len(set(listed)) < len(listed):
+        twice = max(listed, key=listed.count)
+        raise ValueError(f"x must have columns of different names, got {twice!r} more than once")
+    return listed
 
 
 def _name_of(duckdb_type: Any) -> str:
