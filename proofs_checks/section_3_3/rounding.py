@@ -214,7 +214,7 @@ def check_node_is_sharp(subject: tuple[Callable[[Fraction], Fraction], Fraction]
     return "one node's bound is attained by an atom of mass one for every p/d with d < 8, so no smaller c will do"
 
 
-@check("lem:error", code=lem_error, rejects=[lambda: Fraction(-1, 100), lambda: Fraction(-1, 10**6)])
+@check("lem:error", code=lem_error, rejects=[lambda s=s, k=k: Fraction(s, 10**k) for s in (-1, 1) for k in (2, 6)])
 def check_error_unrounded(subject: Callable[[], Fraction] = lambda: lem_error(rounded=False)) -> str:
     """lem:error for the unrounded gap: both items, item 1 outside the interval too, with no slack."""
     # u, v: weighted signed errors of the edges. y = q n. In restricted ranks the target is y + u + v, less the count
@@ -229,6 +229,10 @@ def check_error_unrounded(subject: Callable[[], Fraction] = lambda: lem_error(ro
     prove(z3.Implies(z3.And(ordered, inside), absolute(c - y) <= absolute(c - target) + edge_error), "item 2")
     prove(z3.Implies(z3.And(ordered, c <= low), target - low <= absolute(c - y) + edge_error), "item 1 on the left")
     prove(z3.Implies(z3.And(ordered, c >= high), high - target <= absolute(c - y) + edge_error), "item 1 on the right")
+    for one, other in ((target, y), (y, target)):  # both items are attained, so that no slack is left either
+        search = z3.Solver()
+        search.add(ordered, inside, u > 0, v > 0, absolute(c - one) >= absolute(c - other) + edge_error)
+        assert search.check() == z3.sat, "looser than it need be"
     return "lem:error holds without slack for the unrounded gap |#{x < o} - q n|, both items, item 1 for every real o"
 
 

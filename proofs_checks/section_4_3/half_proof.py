@@ -153,3 +153,39 @@ def check_adversarial_noise(subject: Terms = per_step) -> str:
     return (
         f"regret with noise that an adversary picks: at most {most:.2f} of the bound in random runs, all of it in one"
     )
+
+
+def _with_deviation(change: Callable[[dict[str, Any]], dict[str, Any]]) -> tuple[Callable[..., float], ...]:
+    """Both bounds with what the noise's deviation is made of changed."""
+    return tuple(
+        lambda steps, bound=bound, **known: bound(steps, **{**known, **change(known)})
+        for bound in (bounds.dpftrl_half, bounds.thm_dpftrl)
+    )
+
+
+@check(
+    "ours:half-of-lipschitz",
+    "thm:dpftrl/regret",
+    code=(bounds.dpftrl_half, bounds.thm_dpftrl),
+    rejects=[
+        _with_deviation(lambda known: {"dual_lipschitz": 1.0}),
+        _with_deviation(lambda known: {"dual_lipschitz": known["dual_lipschitz"] ** 2}),
+        _with_deviation(lambda known: {"dual_lipschitz": known["dual_lipschitz"] ** 0.99}),
+        _with_deviation(
+            lambda known: {"dual_lipschitz": 1.0, "gaussian_width": known["gaussian_width"] * known["dual_lipschitz"]}
+        ),
+    ],
+)
+def check_unit_of_the_norm(
+    subject: tuple[Callable[..., float], ...] = (bounds.dpftrl_half, bounds.thm_dpftrl),
+) -> str:
+    """A norm in another unit is another norm, and the regret is the same: with |y| / s for |y|, R is R / s^2, and L, G
+    and C, which are norms of what is dual, are s times as large. So the constant C of the deviation stands where G
+    does, as a factor of sqrt(2 log(T / beta')); at C = 1 other checks know the bound."""
+    for steps, noise, s in itertools.product((1, 64), (0.3, 20.0), (1e-3, 0.5, 2.0, 1000.0)):
+        known: dict[str, Any] = {"sensitivity": 2.0, "noise": noise, "beta": 1e-4}
+        plain = {"regularizer_range": 0.5, "lipschitz": 3.0, "gaussian_width": 0.8, "dual_lipschitz": 1.0}
+        other = {name: s * value for name, value in plain.items()} | {"regularizer_range": 0.5 / s**2}
+        for bound, true in zip(subject, (bounds.dpftrl_half, bounds.thm_dpftrl), strict=True):
+            assert math.isclose(bound(steps, **known, **other), true(steps, **known, **plain), rel_tol=1e-9), (s, noise)
+    return "the bounds of DP-FTRL do not depend on the unit of the norm: C counts as G does"
