@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import atexit
 import errno
 import glob
 import io
@@ -58,11 +59,9 @@ class LazyGroup(NearGroup):
     """A group whose commands are imported when they are needed; those of a checkout are listed where there is one."""
 
     def __call__(self, *args: Any, **extra: Any) -> Any:
-        """As a program: nothing interrupts it once it has ended."""
-        try:
-            self.main(*args, **extra)
-        finally:
-            signal.signal(signal.SIGINT, signal.SIG_IGN)
+        """As a program: nothing interrupts the end of the interpreter, which would change the exit code."""
+        atexit.register(signal.signal, signal.SIGINT, signal.SIG_IGN)
+        self.main(*args, **extra)
 
     def main(self, *args: Any, standalone_mode: bool = True, **extra: Any) -> Any:
         """As click's, but that `ended` decides on the exit code."""

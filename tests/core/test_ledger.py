@@ -763,10 +763,14 @@ def test_an_interrupted_spend_is_made_before_the_interrupt_is_raised(tmp_path: P
             time.sleep(0.2)
         real(self, entry)
 
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(storage._Rows, "append", interrupted)
-        with pytest.raises(KeyboardInterrupt):
-            ledger.spend(0.75)
+        try:
+            with pytest.raises(KeyboardInterrupt):
+                ledger.spend(0.75)
+        finally:
+            signal.signal(signal.SIGINT, before)
         assert ledger.spent == Fraction(3, 4)
         with pytest.raises(BudgetExceededError):
             ledger.spend(0.75)

@@ -22,6 +22,7 @@ def number_of(value: Any) -> float:
     durations count in seconds; text is read by the plain rule for cells. A scalar of pyarrow, an array without
     dimensions and a row of one element, as a cursor gives it, stand for what is in them.
 
+    >>> import datetime as dt
     >>> number_of(dt.date(1970, 1, 2)), number_of(("2.5",)), number_of([1.0])
     (86400.0, 2.5, nan)
     """
