@@ -45,7 +45,7 @@ class Normals:
     def __init__(self, rng: np.random.Generator | None = None) -> None:
         if rng is not None and not isinstance(rng, np.random.Generator):
             raise ValueError(f"rng must be a numpy.random.Generator or None, got {type(rng).__name__}")
-        self._generator, self._process = rng, os.getpid()
+        self._generator, self._process = rng, Process()
 
     @classmethod
     def of(cls, rng: np.random.Generator | Normals | None) -> Normals:
@@ -54,7 +54,7 @@ class Normals:
 
     def draw(self, shape: tuple[int, ...]) -> FloatArray:
         """Independent standard normals of a shape."""
-        if self._generator is None or os.getpid() != self._process:
+        if self._generator is None or not self._process.is_here:
             return _system_normals(shape)
         return self._generator.standard_normal(shape)
 

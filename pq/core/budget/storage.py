@@ -26,7 +26,7 @@ from typing import Any, TypeVar
 from urllib.parse import quote
 
 from pq.core.budget.account import Entry, LedgerError, account_delta, account_total
-from pq.core.locks import fork_safe_lock, undisturbed
+from pq.core.locks import Process, fork_safe_lock, undisturbed
 
 PATIENCE = 60.0  # seconds that a transaction waits for others
 JOURNAL = "-journal"  # ends the name of SQLite's own file
@@ -77,7 +77,7 @@ class MemoryStorage(Storage, Transaction):
     def __init__(self, total: Fraction, delta: Fraction) -> None:
         self.identity, self.total, self.delta = secrets.token_hex(8), total, delta
         self._entries: list[Entry] = []
-        self._process, self._open = os.getpid(), False
+        self._process, self._open = Process(), False
 
     def transact(self, work: Callable[[Transaction], T], *, writes: bool) -> T:
         self._check_process(writes)
@@ -93,7 +93,7 @@ class MemoryStorage(Storage, Transaction):
         return done
 
     def _check_process(self, writes: bool) -> None:
-        if writes and os.getpid() != self._process:
+        if writes and not self._process.is_here:
             raise LedgerError(
                 "ledger is in the memory of the process that made it, and a fork has another; use pq.Ledger.open(path)"
             )

@@ -69,30 +69,19 @@ def exact_target(fraction: Any, n: int, floored: bool) -> tuple[int, float]:
 # cell 2 j is the run of multiples below value j, and cell 2 j + 1 is value j.
 
 
-@uncounted
-def count_below(at: Any, index: int) -> int:
-    """How many of some increasing indices are below one."""
-    one, other = 0, at.size
-    while one < other:
-        middle = (one + other) // 2
-        if at[middle] < index:
-            one = middle + 1
-        else:
-            other = middle
-    return one
-
-
 @inlined
 def records_before(before: Any, at: Any, index: int) -> int:
     """Records before a value of the column, in parts."""
-    return before[index] if at.size == 0 else index + before[count_below(at, index)]
+    return before[index] if at.size == 0 else index + before[first_not_below(at, 0, at.size, index)]
 
 
 @inlined
 def are_single(view: Any, first: int, count: int) -> bool:
     """Whether each of so many values of the node, from value `first` on, is known to be one record."""
-    at, start = view[13], view[2] + first
-    return view[1].size == 0 or (at.size > 0 and count_below(at, start) == count_below(at, start + count))
+    at, end, start = view[13], view[13].size, view[2] + first
+    return view[1].size == 0 or (
+        end > 0 and first_not_below(at, 0, end, start) == first_not_below(at, 0, end, start + count)
+    )
 
 
 @inlined
@@ -199,7 +188,7 @@ def cells_of(
 def has_gap(view: Any, first: int, last: int) -> bool:
     """Whether some of the cells first..last, of real outputs, are not known."""
     gaps = view[12]
-    one = count_below(gaps, view[2] + first)
+    one = first_not_below(gaps, 0, gaps.size, view[2] + first)
     return one < gaps.size and gaps[one] <= view[2] + last
 
 
