@@ -9,6 +9,7 @@ import tracemalloc
 from collections import Counter
 from collections.abc import Callable
 from fractions import Fraction
+from typing import Any
 
 import joint_oracles as oracles
 import numpy as np
@@ -18,6 +19,7 @@ import scipy.stats
 import pq
 from pq.core.priors import Cauchy, HalfCauchy, Laplace, Mixture, Normal, PiecewiseConstant, Prior, Uniform, from_scipy
 from pq.core.scores import log_sum
+from pq.private.columns.cells import Steps
 from pq.private.columns.door import LARGEST
 from pq.private.mechanisms.joint import chain_machine
 from pq.private.mechanisms.joint import density as joint_density
@@ -331,7 +333,17 @@ def test_the_machine_gives_the_answers_of_the_formulas(kind: tuple[str, str]) ->
             counted, third = draw_joint_fast(plan, values, before, np.random.default_rng(seed).random)
             assert np.allclose(got, want, rtol=1e-9, atol=1e-12) and np.allclose(counted, want, rtol=1e-9, atol=1e-12)
             assert total == other == third and (total is not None) == plan.releases_total
+            for draw in (draw_joint, draw_joint_fast):
+                fewer, fourth = draw(plan, values, steps_of(before), np.random.default_rng(seed).random)
+                assert fourth == total and np.array_equal(fewer, counted if draw is draw_joint_fast else want)
             assert np.all(np.diff(got) >= 0.0)
+
+
+def steps_of(before: Any) -> Steps:
+    """The same records, by the few values that are not one each."""
+    more = np.diff(before) - 1
+    at = np.flatnonzero(more)
+    return Steps(at, np.append(0, np.cumsum(more[at])))
 
 
 def test_the_machine_does_the_work(monkeypatch: pytest.MonkeyPatch) -> None:

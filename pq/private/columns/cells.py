@@ -88,9 +88,23 @@ class Steps:
     def __getitem__(self, index: Any) -> Any:
         return index + self.more[np.searchsorted(self.at, index, side="left")]
 
+    def first_not_below(self, ranks: Ranks, count: int) -> Ranks:
+        """The first of so many values, or of one more, before which there are not fewer than some records."""
+        step = np.searchsorted(self.at + self.more[:-1], ranks, side="left")
+        first, last = np.append(0, self.at + 1)[step], np.append(self.at, count + 1)[step]
+        return np.clip(ranks - self.more[step], first, last)
+
     def all(self, count: int) -> Ranks:
         """Records before each of so many values, and all (count + 1,)."""
         return np.arange(count + 1) + np.repeat(self.more, np.diff(self.at, prepend=-1, append=count))
+
+
+Before = Ranks | Steps
+
+
+def all_ranks(before: Before | None, count: int) -> Ranks | None:
+    """Records before each of so many values, and all, as an array; None if each is one record."""
+    return before.all(count) if isinstance(before, Steps) else before
 
 
 @dataclass(frozen=True)
@@ -101,7 +115,7 @@ class Points:
     """
 
     values: Array
-    before: Ranks | Steps | None = None
+    before: Before | None = None
     step: None = None
     unit: int = 1
 
@@ -113,7 +127,7 @@ class Points:
     @cached_property
     def ranks(self) -> Ranks | None:
         """Records before each value, and all, as an array; None if each is one record."""
-        return self.before.all(len(self.values)) if isinstance(self.before, Steps) else self.before
+        return all_ranks(self.before, len(self.values))
 
     def up_to(self, ends: Array) -> Ranks:
         """Records at or below each of some numbers."""

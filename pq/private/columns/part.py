@@ -74,11 +74,10 @@ class PartOfColumn(Points):
 
     def check_ranks(self, low: Array, high: Array) -> None:
         """Raises `Unknown` unless all cells of the ranks from low (k,) to high (k,) are known."""
-        ranks = self.ranks
-        assert ranks is not None
-        one, other = (np.clip(ends, -1, self.n + 1) for ends in (np.ceil(low), np.floor(high)))
-        first = np.searchsorted(ranks, one.astype(np.int64), side="left")  # for floats the ranks would be copied
-        last = np.searchsorted(ranks, other.astype(np.int64), side="right") - 1
+        before, size = self.before, len(self.values)
+        assert isinstance(before, Steps)
+        one, other = (np.clip(ends, -1, self.n + 1).astype(np.int64) for ends in (np.ceil(low), np.floor(high)))
+        first, last = before.first_not_below(one, size), before.first_not_below(other + 1, size) - 1
         beyond = np.flatnonzero(self._has_gap(first, last)).tolist()
         if beyond:
             raise Unknown(wanted=[self._wanted(first[i], last[i], (float(low[i]), float(high[i]))) for i in beyond])

@@ -92,7 +92,7 @@ class Mixed(Mechanism, name="mixed"):
     def draw(self, column: Points, source: Source) -> Outcome:  # type: ignore[override]
         places = self.look.draw(column, source.bytes)
         plan = self.joint_after(places)
-        known = column.values, column.ranks, source.uniforms
+        known = column.values, column.before, source.uniforms
         outputs, total = sampler(1, plan.size)(plan, *known, checked_windows(plan, column))
         drawn = [("places", list(places))]
         if plan.quantiles != self.request.distinct:
@@ -142,7 +142,7 @@ class Mixed(Mechanism, name="mixed"):
         if outputs is None:
             return Fraction(0), -math.inf
         total = None if outcome.total is None else grid_total(plan, outcome.total)
-        return far, rest + joint_log_density(plan, column.values, column.ranks, outputs, total)
+        return far, rest + joint_log_density(plan, column.values, column.before, outputs, total)
 
 
 @dataclass(frozen=True)

@@ -87,7 +87,7 @@ class Joint(Mechanism, name="joint"):
         return Points(np.ascontiguousarray(values), before)  # type: ignore[arg-type]
 
     def draw(self, column: Points, source: Source) -> Outcome:  # type: ignore[override]
-        known = column.values, column.ranks, source.uniforms
+        known = column.values, column.before, source.uniforms
         if self.mixture is not None:
             return self._outcome(mixture_sampler(1, self.mixture)(self.mixture, *known))
         return self._outcome(sampler(1, len(self.levels))(self.joint, *known, checked_windows(self.joint, column)))
@@ -99,7 +99,7 @@ class Joint(Mechanism, name="joint"):
         return near_outputs(self.joint.levels, self.joint.rate, NEAR_EACH)
 
     def simulate(self, column: Points, source: Source, trials: int) -> Array:  # type: ignore[override]
-        known = column.values, column.ranks, source.uniforms
+        known = column.values, column.before, source.uniforms
         if self.mixture is None:
             draw = partial(sampler(trials, len(self.levels)), self.joint)
         else:
@@ -131,8 +131,8 @@ class Joint(Mechanism, name="joint"):
             return Fraction(0), -math.inf
         total = None if outcome.total is None else grid_total(plan, outcome.total)
         if self.mixture is not None:
-            return Fraction(0), mixture_log_density(self.mixture, column.values, column.ranks, outputs, total)
-        return Fraction(0), joint_log_density(self.joint, column.values, column.ranks, outputs, total)
+            return Fraction(0), mixture_log_density(self.mixture, column.values, column.before, outputs, total)
+        return Fraction(0), joint_log_density(self.joint, column.values, column.before, outputs, total)
 
 
 def near_outputs(levels: Array, rate: float, each: float) -> Near:

@@ -14,13 +14,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from pq.core.scores import log_sum
-from pq.private.columns.cells import rounded_records
+from pq.private.columns.cells import Before, Steps, all_ranks, rounded_records
 from pq.private.columns.door import LARGEST, Array
 from pq.private.mechanisms.joint.plan import JointPlan
 
@@ -34,22 +35,22 @@ EVERYWHERE: Span = (-math.inf, math.inf)
 class Records:
     """Sorted places of records and their running weight.
 
-    values: (d,) increasing. ranks: (d + 1,) weight of the records before each place, and of all; None for 0..d.
+    values: (d,) increasing. before: (d + 1,) weight of the records before each place, and of all; None for 0..d.
     """
 
     values: Array
-    ranks: Array | None
+    before: Array | Steps | None
 
     @classmethod
-    def of(cls, plan: JointPlan, values: Array, before: npt.NDArray[np.int64] | None) -> Records:
+    def of(cls, plan: JointPlan, values: Array, before: Before | None) -> Records:
         """The records as a plan sees them: on a grid each is spread evenly over sub-places of its grid cell.
 
         The spread of one record is a public kernel of mass one, so one record more still moves the counts between any
         outputs by one in total. A value that many share is then a slope of ranks that outputs may end on.
         """
         if plan.step is None:
-            return cls(values, None if before is None else before.astype(np.float64))
-        units, before = rounded_records(values, plan.step, before)
+            return cls(values, before.astype(np.float64) if isinstance(before, np.ndarray) else before)
+        units, before = rounded_records(values, plan.step, all_ranks(before, len(values)))
         held, sub = before.astype(np.float64), np.arange(plan.places)
         ranks = np.empty(units.size * plan.places + 1)  # and all in place: they take by far the most memory
         inner = ranks[:-1].reshape(-1, plan.places)
@@ -61,10 +62,15 @@ class Records:
         places /= float(plan.step.denominator)
         return cls(places.reshape(-1), ranks)
 
+    @cached_property
+    def ranks(self) -> Array | None:
+        """As `before`, as an array."""
+        return self.before.all(len(self.values)).astype(np.float64) if isinstance(self.before, Steps) else self.before
+
     @property
     def n(self) -> float:
         """Weight of all records."""
-        return float(len(self.values)) if self.ranks is None else float(self.ranks[-1])
+        return float(len(self.values) if self.before is None else self.before[len(self.values)])
 
     def cells_of(self, span: Span) -> tuple[int, int]:
         """The cells first..last - 1 whose ranks lie in a span; cell i ends at place i."""

@@ -14,7 +14,7 @@ import numpy as np
 
 from pq.core.machine.keep import compiled
 from pq.private.fast.laws import LARGEST, point
-from pq.private.mechanisms.joint.cells_machine import RATE
+from pq.private.mechanisms.joint.cells_machine import RATE, ends_of
 
 HEAD = 5  # uniforms of a try before those of the outputs; see pq.private.mechanisms.joint.law
 RESCALED = 4  # outputs after which weights are rescaled
@@ -22,7 +22,7 @@ RESCALED = 4  # outputs after which weights are rescaled
 # Plans, columns and cells are as in `pq.private.mechanisms.joint.cells_machine`. A chain is a tuple
 # (enter, upto, scale, first, last, near, work): see `pq.private.mechanisms.joint.chain`; rows of enter and upto (k,
 # widest window) are to be multiplied by exp(scale[0]) and exp(scale[1]), and begin with the cell first[j] of the
-# windows first..last - 1; rows of work are for all cells.
+# windows first..last - 1; `near` and rows of work are as wide as the widest.
 
 
 @compiled
@@ -38,16 +38,16 @@ def _sums(cells: Any, weights: Any, begin: int, middle: int, stop: int, running:
     decay = cells[1]
     left = right = fade = 0.0
     far = 1.0
-    for i in range(middle - begin):
-        s, t = begin + i, middle - 1 - i
-        left = left * decay[s] + weights[i]
+    for s in range(middle - begin):
+        t = middle - 1 - begin - s
+        left = left * decay[begin + s] + weights[s]
         running[s] = left
-        right = right * fade + weights[t - begin]
+        right = right * fade + weights[t]
         front[t], away[t] = right, far
-        fade = decay[t]
+        fade = decay[begin + t]
         far *= fade
-    for s in range(middle, stop):
-        left = left * decay[s] + weights[s - begin]
+    for s in range(middle - begin, stop - begin):
+        left = left * decay[begin + s] + weights[s]
         running[s] = left
 
 
@@ -76,12 +76,12 @@ def _near(cells: Any, rate: float, shift: float, source: Any, target: Any, runni
         end = min(t, stop)
         while pointer < end and rank[t] - rank[pointer] >= shift:
             pointer += 1
-        near[t], out[t - target[0]] = pointer, 0.0
+        near[t - target[0]], out[t - target[0]] = pointer, 0.0
         if pointer > begin:
             gap = (rank[t] - rank[pointer - 1]) - shift
             if gap != last_gap:
                 last_gap, last_exp = gap, math.exp(-rate * gap)
-            out[t - target[0]] = running[pointer - 1] * last_exp
+            out[t - target[0]] = running[pointer - 1 - begin] * last_exp
 
 
 @compiled
@@ -89,7 +89,7 @@ def _add_far(
     cells: Any, rate: float, shift: float, weights: Any, source: Any, middle: int, target: Any, near: Any, work: Any,
     out: Any,
 ) -> None:  # fmt: skip
-    """Add sums over the sources from near[t] to t - 1: a queue of two stacks that meet at a middle."""
+    """Add sums over the sources from the nearest to t - 1: a queue of two stacks that meet at a middle."""
     rank, decay = cells[0], cells[1]
     begin, stop = source
     front, away = work[1], work[2]  # sums over ..middle - 1, and the decay to there; back: over middle..taken - 1
@@ -97,16 +97,16 @@ def _add_far(
     back, fade = 0.0, 1.0
     last_gap, last_exp = 0.0, 1.0
     for t in range(target[0], target[1]):
-        end, first = min(t, stop), near[t]
+        end, first = min(t, stop), near[t - target[0]]
         if first >= end:
             continue
         if first >= middle:
             middle = taken = end
             back, fade = 0.0, 1.0
-            front[end - 1], away[end - 1] = weights[end - 1 - begin], 1.0
-            for s in range(end - 2, first - 1, -1):
-                front[s] = weights[s - begin] + decay[s + 1] * front[s + 1]
-                away[s] = decay[s + 1] * away[s + 1]
+            front[end - 1 - begin], away[end - 1 - begin] = weights[end - 1 - begin], 1.0
+            for s in range(end - 2 - begin, first - 1 - begin, -1):
+                front[s] = weights[s] + decay[begin + s + 1] * front[s + 1]
+                away[s] = decay[begin + s + 1] * away[s + 1]
         while taken < end:
             fade *= decay[taken]
             back += weights[taken - begin] * fade
@@ -114,7 +114,7 @@ def _add_far(
         gap = shift - (rank[t] - rank[first])
         if gap != last_gap:
             last_gap, last_exp = gap, math.exp(-rate * gap)
-        out[t - target[0]] += (front[first] + away[first] * back) * last_exp
+        out[t - target[0]] += (front[first - begin] + away[first - begin] * back) * last_exp
 
 
 @compiled
@@ -281,7 +281,7 @@ def draw_backward(
 ) -> bool:  # fmt: skip
     """Outputs, and the ranks below them, in proportion to their weights; False where the numbers do not do."""
     shares, rate = plan[1], plan[3][RATE]
-    rank, lower, upper = cells[0], cells[3], cells[4]
+    rank = cells[0]
     upto, first, last, work = chain[1], chain[3], chain[4], chain[6]
     k = shares.size - 1
     j, bound, following = k - 1, rank.size, n
@@ -297,11 +297,12 @@ def draw_backward(
         if i < 0:
             return False
         c += first[j]
+        lower, upper = ends_of(cells, c)
         for l in range(i, j + 1):
-            o = point(column[3], lower[c], upper[c], uniforms[HEAD + 2 * k + l])
+            o = point(column[4], lower, upper, uniforms[HEAD + 2 * k + l])
             if not -LARGEST <= o <= LARGEST:
                 return False
-            out[l], below[l] = min(max(o, np.nextafter(lower[c], math.inf)), min(upper[c], LARGEST)), rank[c]
+            out[l], below[l] = min(max(o, np.nextafter(lower, math.inf)), min(upper, LARGEST)), rank[c]
         out[i : j + 1].sort()
         j, bound, following = i - 1, c, rank[c]
     return True
@@ -311,12 +312,12 @@ def draw_backward(
 def new_chain(levels: Any, cells: Any, totals: Any, n: float, reach: float) -> Any:
     """Room for the chain of each of some totals."""
     rank, k = cells[0], levels.size
-    size, widest = max(rank.size, 1), 1
+    widest = 1
     for total in totals:
         for level in levels:
             first, last = _window(rank, total * level + 0.5 * (n - total), reach)
             widest = max(widest, last - first)
     return (
         np.empty((k, widest)), np.empty((k, widest)), np.empty((2, k)), np.empty(k, np.int64), np.empty(k, np.int64),
-        np.empty(size, np.int64), np.empty((4, size)),
+        np.empty(widest, np.int64), np.empty((4, widest)),
     )  # fmt: skip

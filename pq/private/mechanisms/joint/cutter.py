@@ -45,10 +45,10 @@ class JointCutter:
         def uniforms(count: int) -> Array:
             return np.array(random_uniforms(count, source))
 
-        return draw_joint(self.plan, column.values, column.ranks, uniforms)[0]
+        return draw_joint(self.plan, column.values, column.before, uniforms)[0]
 
     def log_parts(self, column: Points, cuts: Array) -> tuple[Fraction, float]:
-        return Fraction(0), joint_log_density(self.plan, column.values, column.ranks, cuts)
+        return Fraction(0), joint_log_density(self.plan, column.values, column.before, cuts)
 
 
 def joint_cutter(request: Request) -> Callable[[tuple[Fraction, ...], Fraction, str], JointCutter]:

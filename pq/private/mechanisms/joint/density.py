@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from pq.core.grid import LATTICE_END, OFF_GRID, from_units, to_units
 from pq.core.scores import log_sum
+from pq.private.columns.cells import Before
 from pq.private.columns.door import Array
 from pq.private.mechanisms.joint.chain import EVERYWHERE, Bools, ChainCells, Records, forward, gather
 from pq.private.mechanisms.joint.plan import JointPlan
@@ -27,7 +28,7 @@ BLOCK = 1 << 15  # ways to place outputs that are weighed at a time
 
 
 def joint_log_density(
-    plan: JointPlan, values: Array, before: npt.NDArray[np.int64] | None, outputs: Array, total: float | None = None
+    plan: JointPlan, values: Array, before: Before | None, outputs: Array, total: float | None = None
 ) -> float:
     """Exact log density of outputs, and of a total if one is given; on a grid log probability.
 
@@ -151,7 +152,7 @@ def _blocks(count: int, size: int) -> Iterator[npt.NDArray[np.int64]]:
         yield np.array(block, dtype=np.int64)
 
 
-def log_box_parts(plan: JointPlan, values: Array, before: npt.NDArray[np.int64] | None) -> tuple[float, float]:
+def log_box_parts(plan: JointPlan, values: Array, before: Before | None) -> tuple[float, float]:
     """Logs of the base mass of outputs whose ranks are `floor(q n)`, and of all outputs in order."""
     every = np.ones((plan.size, 1), dtype=bool)
     records, nothing = Records.of(plan, np.asarray(values, dtype=np.float64), before), Records(np.empty(0), None)

@@ -57,10 +57,10 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 
 from pq.core.grid import from_units, to_units
 from pq.core.scores import log_sum
+from pq.private.columns.cells import Before
 from pq.private.columns.door import LARGEST, Array
 from pq.private.mechanisms.joint.chain import ChainCells, Records, backward, choose, gather
 from pq.private.mechanisms.joint.plan import JointPlan
@@ -76,7 +76,6 @@ from pq.private.mechanisms.joint.windows import (
     windows,
 )
 
-Before = npt.NDArray[np.int64]
 Uniforms = Callable[[int], Array]
 Looked = Callable[[float], None]
 

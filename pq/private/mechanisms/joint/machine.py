@@ -14,6 +14,7 @@ from numba import float64, int64
 
 from pq.core.machine.keep import compiled, given, kept
 from pq.core.scores import rest_of_product
+from pq.private.columns.cells import Before, Steps
 from pq.private.columns.door import Array
 from pq.private.fast.laws import log_mass, mass
 from pq.private.fast.weights import edge_in_range
@@ -52,7 +53,7 @@ MANY_TOTALS = joint.MANY_TOTALS
 MOST_SHELLS = 1 << 12
 TRIES = {"drawn": 1, "best": 32, "records": 1}  # for which uniforms are asked at a time
 KINDS = {"drawn": DRAWN, "best": BEST, "records": RECORDS}
-NO_RANKS = np.empty(0)
+NO_RANKS, NO_PLACES = np.empty(0), np.empty(0, dtype=np.int64)
 
 
 _rest_of_product = compiled(rest_of_product)
@@ -167,12 +168,12 @@ def _log_mass(parts: Any, low: float, high: float) -> float:
 def _log_places(plan: Any, column: Any, n: float, reach: float) -> float:
     """Log bound on the mass of outputs that may score at most `reach`, times the density's bound; see `shells`."""
     levels, settings = plan[0], plan[3]
-    x, ranks, _, parts = column
+    x, ranks, at, _, parts = column
     k = levels.size
     out, low, high = 0.0, 0.0, 0.0
     for j in range(k):
         half = reach * max(levels[j], 1.0 - levels[j])
-        first, last = stretch(x, ranks, n * levels[j] - half, n * levels[j] + half)
+        first, last = stretch(x, ranks, at, n * levels[j] - half, n * levels[j] + half)
         if first >= last:
             return -math.inf
         one = x[first - 1] if first > 0 else -math.inf
@@ -230,25 +231,27 @@ def _weigh(plan: Any, cells: Any, chain: Any, totals: Any, n: float, reach: floa
 
 
 _READ, _TABLE = given(float64, 1), given(float64, 2)
-_SIGNATURE = int64(_READ, _READ, _READ, _READ, _READ, _READ, _TABLE, _READ, _TABLE, _TABLE, float64[::1])
+_COLUMN = _READ, _READ, given(int64, 1), _READ
+_SIGNATURE = int64(*_COLUMN, _READ, _READ, _READ, _TABLE, _READ, _TABLE, _TABLE, float64[::1])
 
 
 @kept(_SIGNATURE)
 def walk_joint(sources: int) -> Any:
     def run(
-        x: Any, ranks: Any, cuts: Any, levels: Any, shares: Any, rests: Any, tilts: Any, settings: Any, parts: Any,
-        uniforms: Any, out: Any,
+        x: Any, ranks: Any, at: Any, cuts: Any, levels: Any, shares: Any, rests: Any, tilts: Any, settings: Any,
+        parts: Any, uniforms: Any, out: Any,
     ) -> int:  # fmt: skip
         """Put outputs, the total, the largest reach looked at, and the log of all that draws are proposed from (k + 3,)
         into `out`; the number of tries used, 0 if all failed, LEAVE. The last is NaN where it was not found.
 
-        x: (d,) sorted places. ranks: (d + 1,) weight of the records before each and of all, or empty for 0..d. cuts,
-        levels, shares, rests of shares, tilts: see `JointPlan`. settings: (7,). parts: (rows, 4), see
-        `pq.private.fast.laws`. uniforms: (tries, HEAD + 3 k).
+        x: (d,) sorted places. ranks, at: weight of the records before each and of all, (d + 1,) and none; or of those
+        beyond one each, (s + 1,), before and after the places at (s,), see `pq.private.columns.cells.Steps`; or none
+        and none for 0..d. cuts, levels, shares, rests of shares, tilts: see `JointPlan`. settings: (7,). parts:
+        (rows, 4), see `pq.private.fast.laws`. uniforms: (tries, HEAD + 3 k).
         """
         sources  # noqa: B018 (see pq.core.machine.keep)
-        plan, column = (levels, shares, tilts, settings), (x, ranks, cuts, parts)
-        n, k, unit = weight_of(x, ranks), levels.size, settings[UNIT]
+        plan, column = (levels, shares, tilts, settings), (x, ranks, at, cuts, parts)
+        n, k, unit = weight_of(x, ranks, at), levels.size, settings[UNIT]
         out[k + 2] = math.nan
         reach, log_rest, out[k + 1] = _reach(plan, column, n)
         if math.isnan(reach):
@@ -291,7 +294,7 @@ def walk_joint(sources: int) -> Any:
 def draw_joint_fast(
     plan: JointPlan,
     values: Array,
-    before: joint.Before | None,
+    before: Before | None,
     uniforms: joint.Uniforms,
     looked: joint.Looked | None = None,
 ) -> tuple[Array, float | None]:
@@ -316,9 +319,12 @@ def arguments_of(plan: JointPlan, records: Records) -> tuple[Any, ...]:
     """What `walk_joint` takes before uniforms, for a plan with tables."""
     free = plan.size * math.log(plan.distinct_priors)
     numbers = plan.rate, plan.total_unit, free, joint.MARGIN, shells.BEYOND, shells.RATIO, KINDS[plan.total]
-    ranks = NO_RANKS if records.ranks is None else records.ranks
+    before, at = records.before, NO_PLACES
+    if isinstance(before, Steps):
+        before, at = (before.more.astype(np.float64), before.at) if len(before.at) else (None, NO_PLACES)
+    ranks = NO_RANKS if before is None else before
     facts = plan.levels, plan.shares, plan.share_rests, plan.log_tilts, np.array(numbers), plan.tables
-    return records.values, ranks, plan.cuts, *facts
+    return records.values, ranks, at, plan.cuts, *facts
 
 
 def replayed(blocks: list[Array], uniforms: joint.Uniforms) -> joint.Uniforms:

@@ -43,6 +43,7 @@ from pq.core.priors import Uniform
 from pq.core.priors.differing import differing
 from pq.core.priors.numerics import log_ratio
 from pq.core.scores import log_sum
+from pq.private.columns.cells import Before
 from pq.private.columns.door import Array
 from pq.private.mechanisms.joint import density
 from pq.private.mechanisms.joint import law as joint
@@ -123,7 +124,7 @@ class Unseen:
 
 
 def draw_mixture(
-    mixture: JointMixture, values: Array, before: joint.Before | None, uniforms: joint.Uniforms
+    mixture: JointMixture, values: Array, before: Before | None, uniforms: joint.Uniforms
 ) -> tuple[Array, float | None]:
     """Outputs (k,), and the total where it is released, drawn from the exact law; arguments as for `joint.draw_joint`.
 
@@ -241,7 +242,7 @@ def uniforms_of_try(mixture: JointMixture) -> int:
 
 
 def draw_mixture_fast(
-    mixture: JointMixture, values: Array, before: joint.Before | None, uniforms: joint.Uniforms
+    mixture: JointMixture, values: Array, before: Before | None, uniforms: joint.Uniforms
 ) -> tuple[Array, float | None]:
     """As `draw_mixture`, with the same answers to the same uniforms, by machine code where that can be."""
     from pq.private.mechanisms.joint import machine  # brings the compiler
@@ -301,7 +302,7 @@ def _walked(
 def mixture_log_density(
     mixture: JointMixture,
     values: Array,
-    before: joint.Before | None,
+    before: Before | None,
     outputs: Sequence[float] | Array,
     total: float | None = None,
 ) -> float:
