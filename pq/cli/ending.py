@@ -37,22 +37,15 @@ class Payment:
 
     released: bool = False
     _account: Ledger | None = None
-    _before: int = 0
 
     def taken_from(self, account: Ledger | None) -> None:
         """Say which account will be charged."""
-        self._account, self._before = account, 0 if account is None else len(account.entries)
+        self._account = account
 
-    def made_before(self, error: BaseException) -> bool:
-        """Whether there was no way back when an error came. An interrupt may come between a charge and its receipt: the
-        account knows."""
-        if self.released or self._account is None or self._account.receipt is not None:
-            return self.released or self._account is not None
-        refused = isinstance(error, click.ClickException) and not isinstance(error, UnprintedError)
-        with suppress(Exception):
-            mine = f"process {os.getpid()}"
-            return not refused and any(one.who.endswith(mine) for one in self._account.entries[self._before :])
-        return False
+    @property
+    def is_made(self) -> bool:
+        """Whether there is no way back. An account knows what it was charged, whatever came right after."""
+        return self.released or (self._account is not None and self._account.receipt is not None)
 
     def told(self, error: BaseException) -> click.ClickException:
         """What stopped a command after this, in words."""
@@ -75,7 +68,7 @@ def _code_after(error: BaseException | None, payment: Payment) -> int:
     try:
         if error is None:
             return 0
-        if payment.made_before(error):
+        if payment.is_made:
             return _said(payment.told(error), UNSHOWN)
         if isinstance(error, click.ClickException):
             return _said(error, error.exit_code)

@@ -11,6 +11,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
+import click
 import pytest
 from click.testing import CliRunner
 
@@ -117,20 +118,33 @@ def test_an_interrupt_before_any_line_ends_with_3_exactly_if_the_release_is_paid
 
 
 def test_a_second_interrupt_changes_no_answer_to_the_first(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It came while the first one's answer was sought in the account: the command died, and nobody was told."""
-    real, charged = Payment.made_before, releases._charge
+    """It came while the first one's answer was on its way: the command died, and nobody was told."""
+    told, charged = Payment.told, releases._charge
 
-    def asked(self: Payment, error: BaseException) -> bool:
+    def asked(self: Payment, error: BaseException) -> click.ClickException:
         signal.raise_signal(signal.SIGINT)
-        return real(self, error)
+        return told(self, error)
 
     def interrupted(*arguments: Any) -> None:
         charged(*arguments)
         if charges() == 1:  # not in the rehearsal
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(Payment, "made_before", asked)
+    monkeypatch.setattr(Payment, "told", asked)
     monkeypatch.setattr(releases, "_charge", interrupted)
     before = signal.getsignal(signal.SIGINT)
     assert CliRunner().invoke(cli.main, RELEASE).exit_code == 3
     assert charges() == 1 and signal.getsignal(signal.SIGINT) is before
+
+
+def test_what_another_process_of_the_same_number_has_paid_is_not_mine(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in two containers, where each command is process 1: one is interrupted while the other is charged."""
+
+    def others(*arguments: Any) -> None:
+        if not charges():
+            pq.Ledger.open("x.ledger").spend(0.5, "of somebody else")
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(releases, "_charge", others)
+    assert CliRunner().invoke(cli.main, RELEASE).exit_code == 1
+    assert charges() == 1

@@ -680,6 +680,16 @@ def test_a_rehearsal_says_what_would_be_and_charges_nothing() -> None:
     assert len(ledger.entries) == 2 and len(trial.entries) == 3
 
 
+def test_a_rehearsal_adds_nothing_up(ledger: pq.Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was granted fits; to spend it once more would take a time that grows with the square of the entries."""
+    for _ in range(3):
+        ledger.spend(0.125)
+    with monkeypatch.context() as patch:
+        patch.delattr(Account, "cost")
+        trial = ledger.rehearsal()
+    assert trial.entries == ledger.entries and trial.remaining == ledger.remaining
+
+
 def test_commands_make_and_show_an_account(tmp_path: Path) -> None:
     file = tmp_path / "ages"
     made = run("init", file, "--total", "1/3", "--delta", "1e-6")
@@ -771,10 +781,32 @@ def test_an_interrupted_spend_is_made_before_the_interrupt_is_raised(tmp_path: P
                 ledger.spend(0.75)
         finally:
             signal.signal(signal.SIGINT, before)
-        assert ledger.spent == Fraction(3, 4)
+        assert ledger.spent == Fraction(3, 4) and ledger.receipt == f"{ledger.identity}-1"
         with pytest.raises(BudgetExceededError):
             ledger.spend(0.75)
     assert len(ledger.entries) == 1
+
+
+def test_a_handler_in_the_middle_of_an_account_in_memory_reads_one_in_a_file(tmp_path: Path) -> None:
+    """The thread that reads for it must not wait for what the handler's own thread holds: nothing would end that."""
+    program = f"""
+import signal
+import pq
+from pq.core.budget.storage import MemoryStorage
+
+file, memory = pq.Ledger.open({str(tmp_path / "a.ledger")!r}, total=1), pq.Ledger(1)
+append = MemoryStorage.append
+
+def handled(self, entry):
+    signal.raise_signal(signal.SIGUSR1)
+    append(self, entry)
+
+MemoryStorage.append = handled
+signal.signal(signal.SIGUSR1, lambda *_: file.spend(0.25))
+memory.spend(0.5)
+assert (memory.remaining, file.remaining) == (0.5, 0.75)
+"""
+    assert subprocess.run([sys.executable, "-c", program], timeout=60, check=False).returncode == 0
 
 
 @pytest.mark.parametrize("reading", ["statement", "to_dict", "to_event", "spent", "remaining", "entries"])

@@ -117,8 +117,7 @@ class Ledger:
         Fraction(1, 1)
         """
         copy = Ledger(self.total, self.delta)
-        for entry in self.entries:
-            copy._enter(entry)
+        copy._keep(MemoryStorage(self.total, self.delta, self.entries), "")
         return copy
 
     @property
@@ -179,8 +178,11 @@ class Ledger:
         )
 
     def _enter(self, entry: Entry) -> None:
-        number = self._storage.transact(partial(self._append, entry), writes=True)
-        self._own.number = number
+        made = partial(self._made, self._own.__dict__)  # of this thread, which a transaction may not be in
+        self._storage.transact(partial(self._append, entry), writes=True, told=made)
+
+    def _made(self, own: dict[str, Any], number: int) -> None:
+        own["number"] = number
         self._least = max(self._least, number)
 
     def _append(self, entry: Entry, transaction: Transaction) -> int:

@@ -18,7 +18,7 @@ import secrets
 import sqlite3
 import stat
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from fractions import Fraction
 from pathlib import Path
@@ -42,7 +42,9 @@ SCHEMA = (
 )
 INSERT = f"INSERT INTO entries ({', '.join(COLUMNS)}) VALUES ({', '.join('?' * len(COLUMNS))})"
 SELECT = f"SELECT number, {', '.join(COLUMNS)} FROM entries WHERE number > ? ORDER BY number"
-_LOCK = fork_safe_lock()
+# A handler of signals may come upon an account in memory that its own thread is in: it must not wait, for one in a file
+# either, whose transactions are another thread's.
+_LOCK, _MEMORY_LOCK = fork_safe_lock(), fork_safe_lock()
 T = TypeVar("T")
 
 
@@ -66,27 +68,34 @@ class Storage(ABC):
     delta: Fraction
 
     @abstractmethod
-    def transact(self, work: Callable[[Transaction], T], *, writes: bool) -> T:
+    def transact(self, work: Callable[[Transaction], T], *, writes: bool, told: Callable[[T], None] | None = None) -> T:
         """What some work gives that is done all or not at all; of those that write there is one at a time, of all in
-        this process too. It may be done by another thread."""
+        this process too. It may be done by another thread. told: what it gave, once that is there for good, by whoever
+        did it, whatever is raised here meanwhile."""
+
+
+def _told(outcome: T, told: Callable[[T], None] | None) -> T:
+    if told is not None:
+        told(outcome)
+    return outcome
 
 
 class MemoryStorage(Storage, Transaction):
     """Entries of the process that made it."""
 
-    def __init__(self, total: Fraction, delta: Fraction) -> None:
+    def __init__(self, total: Fraction, delta: Fraction, entries: Sequence[Entry] = ()) -> None:
         self.identity, self.total, self.delta = secrets.token_hex(8), total, delta
-        self._entries: list[Entry] = []
+        self._entries = list(entries)
         self._process, self._open = Process(), False
 
-    def transact(self, work: Callable[[Transaction], T], *, writes: bool) -> T:
+    def transact(self, work: Callable[[Transaction], T], *, writes: bool, told: Callable[[T], None] | None = None) -> T:
         self._check_process(writes)
-        with _LOCK:
+        with _MEMORY_LOCK:
             if self._open:  # by this thread: a handler of signals, which would come between a look and what it is for
                 raise LedgerError("ledger is in the middle of another entry of this thread")
             try:
                 self._open = True  # within: an interrupt on the way in leaves it closed
-                done = work(self)
+                done = _told(work(self), told)
             finally:
                 self._open = False
         self._check_process(writes)
@@ -132,8 +141,8 @@ class FileStorage(Storage):
             if given is not None and given != kept:
                 raise ValueError(f"{name} must be that of {path}, {kept}, got {given}")
 
-    def transact(self, work: Callable[[Transaction], T], *, writes: bool) -> T:
-        return undisturbed(lambda: self._transact(work, writes))
+    def transact(self, work: Callable[[Transaction], T], *, writes: bool, told: Callable[[T], None] | None = None) -> T:
+        return undisturbed(lambda: _told(self._transact(work, writes), told))
 
     def _transact(self, work: Callable[[Transaction], T], writes: bool) -> T:
         with self._connection("BEGIN IMMEDIATE" if writes else "BEGIN") as connection:
