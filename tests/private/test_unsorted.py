@@ -66,6 +66,10 @@ COLUMNS: dict[str, Callable[[np.random.Generator, int], Floats]] = {
     "huge": lambda rng, n: rng.choice([-1e300, 1e300, 1e-300, -1e-300, 0.0, -0.0], n) * rng.random(n),
     "infinite": lambda rng, n: rng.choice([-math.inf, math.inf, 0.0, 1.0, 5.0], n) + rng.random(n),
     "missing": lambda rng, n: np.where(rng.random(n) < 0.3, math.nan, rng.normal(size=n)),
+    "some alike": lambda rng, n: np.where(rng.random(n) < 0.3, 0.0, rng.normal(size=n)),
+    "half alike": lambda rng, n: np.where(rng.random(n) < 0.5, 0.25, rng.normal(size=n)),
+    "thousand": lambda rng, n: rng.integers(0, 1000, n).astype(np.float64),
+    "two scales": lambda rng, n: rng.normal(size=n) * rng.choice([1.0, 1e6], n),
     "next floats": lambda rng, n: 1.0 + rng.integers(0, 50, n) * 2.0**-52,
     "clustered": clustered,
     "hidden": hidden_from_the_sample,
@@ -187,8 +191,12 @@ def test_hard_columns_are_released_from_a_few_parts_and_not_sorted(
         assert 1 <= len(looked_up) <= 4 and max(looked_up) <= len(x) * selection.COLLECTED + len(levels)
 
 
+SMALL = ["normal", "clustered", "two far modes", "mostly one value", "infinite", "cauchy"]
+SMALL += ["some alike", "half alike", "thousand", "two scales"]  # what lies between targets is as many records
+
+
 @pytest.mark.parametrize("mechanism", ["tree", "cells"])
-@pytest.mark.parametrize("name", ["normal", "clustered", "two far modes", "mostly one value", "infinite", "cauchy"])
+@pytest.mark.parametrize("name", SMALL)
 def test_a_release_takes_a_fifth_of_its_input_beside_it(name: str, mechanism: str) -> None:
     """At its peak, of what Python and numpy hold: also where nine records in ten are alike, and all others are
     collected."""

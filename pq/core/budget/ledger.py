@@ -32,9 +32,9 @@ class Ledger:
     """An account of privacy budget, in memory; `Ledger.open` keeps one in a file that many processes share.
 
     total: all the epsilon that may be spent on any one person, positive and at most 1e300; a decimal such as 0.1 means
-        one tenth. delta:
-        all the delta, in [0, 1), None for 0. With a positive one many small spends cost less than their sum: the
-        account is then kept in zCDP too, and `spent` is the less of both, see `pq.core.budget.composition.Cost`.
+        one tenth. delta: all the delta, in [0, 1), None for 0. With a positive one many small spends cost less than
+        their sum: the account is then kept in zCDP too, and `spent` is the less of both, see
+        `pq.core.budget.composition.Cost`.
     who: name of whoever spends, which each entry then bears; none is guessed.
 
     Raises `ValueError` or `TypeError` naming the argument. Guarantees that `spent` never exceeds `total`, exactly.
@@ -117,7 +117,7 @@ class Ledger:
         Fraction(1, 1)
         """
         copy = Ledger(self.total, self.delta)
-        copy._keep(MemoryStorage(self.total, self.delta, self.entries), "")
+        copy._storage = MemoryStorage(self.total, self.delta, self.entries)
         return copy
 
     @property
@@ -173,17 +173,15 @@ class Ledger:
         ]
         if adjacency is not None:
             check_choice(adjacency, Adjacency, "adjacency")
-        self._enter(
-            Entry(cost.epsilon, what, pool, group, cost.delta, cost.rho, adjacency, _signature(self._who), _moment()),
-        )
+        who, when = _signature(self._who), datetime.now(UTC).isoformat(timespec="seconds")
+        self._enter(Entry(cost.epsilon, what, pool, group, cost.delta, cost.rho, adjacency, who, when))
 
     def _enter(self, entry: Entry) -> None:
-        made = partial(self._made, self._own.__dict__)  # of this thread, which a transaction may not be in
-        self._storage.transact(partial(self._append, entry), writes=True, told=made)
+        own = self._own.__dict__  # of this thread, which a transaction may not be in
+        self._storage.transact(partial(self._append, entry), writes=True, told=partial(self._made, own))
 
     def _made(self, own: dict[str, Any], number: int) -> None:
-        own["number"] = number
-        self._least = max(self._least, number)
+        own["number"], self._least = number, max(self._least, number)
 
     def _append(self, entry: Entry, transaction: Transaction) -> int:
         """Write an entry if it fits; returns its number."""
@@ -338,10 +336,6 @@ def _text_in(text: Any, name: str) -> str:
     if not text.isascii() and text != text.encode("utf-8", "replace").decode():
         raise ValueError(f"{name} must be text that has a form in UTF-8")
     return text
-
-
-def _moment() -> str:
-    return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 def _text(value: Fraction) -> str:

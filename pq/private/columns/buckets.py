@@ -16,13 +16,15 @@ Ints = npt.NDArray[np.int64]
 COUNT = Engine("pq.private.fast.buckets", "count_buckets")
 BUCKETS = 1 << 12
 TRIMMED = 16  # numbers of the sample at either end that lie in the outermost buckets
-SPLIT = 1 << 8  # as in `pq.private.fast.buckets`
-CROWDED = 12  # numbers of the sample from which a bucket is split
+CROWDED = 6  # numbers of the sample from which a bucket is split
+MUCH = 12  # numbers of the sample in one bucket, which no even column has
+PARTS = 2  # of a bucket for each number of the sample in it
+FEW = 64  # times as many numbers of the sample as may lie far from the rest of a bucket
 
 
 @dataclass(frozen=True)
 class Buckets:
-    """Which bucket a record is in, see `pq.private.fast.buckets.count_buckets`. number: of all parts of buckets."""
+    """Which bucket a record is in, see `pq.private.fast.buckets.count_buckets`."""
 
     low: float
     scale: float
@@ -30,7 +32,16 @@ class Buckets:
     starts: Array
     units: Array
     firsts: Ints
-    number: int
+
+    @property
+    def number(self) -> int:
+        """Of all parts of buckets."""
+        return int(self.firsts[-1])
+
+    @property
+    def are_crowded(self) -> bool:
+        """Whether one of them holds much of the sample."""
+        return bool(np.max(np.diff(self.firsts)) >= PARTS * MUCH)
 
     @property
     def rule(self) -> tuple[Any, ...]:
@@ -70,21 +81,26 @@ def _linear(ordered: Array, by_bits: bool) -> Buckets | None:
     if not 0.0 < scale < np.inf:
         return None
     whole = np.zeros(BUCKETS)
-    return Buckets(low, scale, by_bits, whole, whole, np.arange(BUCKETS), BUCKETS)
+    return Buckets(low, scale, by_bits, whole, whole, np.arange(BUCKETS + 1))
 
 
 def _split(buckets: Buckets, sample: Array) -> Buckets:
-    """The same with buckets that hold much of a sample split between its first and last number in each."""
+    """The same with buckets that hold much of a sample split between the first and the last of most of its numbers in
+    each."""
     counts = buckets.counts([sample])
     expected = np.zeros(len(counts), dtype=np.int64)
     expected[[0, -1]] = TRIMMED  # both take longer to split, in each pass over all records, than to sort
     crowded = np.flatnonzero(counts - expected >= CROWDED)
     ends = np.cumsum(counts)
-    low, high = sample[ends[crowded] - counts[crowded]], sample[ends[crowded] - 1]
-    with np.errstate(all="ignore"):
-        units = SPLIT / (high - low)
-    usable = (units > 0.0) & (units < np.inf)
+    low, units, usable = np.zeros(len(crowded)), np.zeros(len(crowded)), np.zeros(len(crowded), dtype=np.bool_)
+    few = np.minimum(counts[crowded] // FEW, TRIMMED)  # at either end, which may be far from the rest
+    for cut in (np.zeros_like(few), few):
+        first, last = sample[ends[crowded] - counts[crowded] + cut], sample[ends[crowded] - 1 - cut]
+        with np.errstate(all="ignore"):
+            unit = PARTS * counts[crowded] / (last - first)
+        found = (unit > 0.0) & (unit < np.inf)
+        low[found], units[found], usable = first[found], unit[found], usable | found
     starts, all_units, sizes = np.zeros(BUCKETS), np.zeros(BUCKETS), np.ones(BUCKETS, dtype=np.int64)
-    starts[crowded[usable]], all_units[crowded[usable]], sizes[crowded[usable]] = low[usable], units[usable], SPLIT
-    ends = np.cumsum(sizes)
-    return replace(buckets, starts=starts, units=all_units, firsts=ends - sizes, number=int(ends[-1]))
+    split = crowded[usable]
+    starts[split], all_units[split], sizes[split] = low[usable], units[usable], PARTS * counts[split]
+    return replace(buckets, starts=starts, units=all_units, firsts=np.append(0, np.cumsum(sizes)))

@@ -7,7 +7,7 @@ A cell that holds records which are not known is marked; all others are as in th
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -25,6 +25,18 @@ class Wanted(NamedTuple):
     low: float
     high: float
     near: tuple[float, float] | None = None
+
+    def spans(self, reach: float, more: float) -> Iterator[tuple[float, float]]:
+        """What may be looked up for it: all of a node, so that those below it are known; then what lies within a reach,
+        within so many times more, and so on, up to all that is nearer than whatever is known."""
+        yield self.low, self.high
+        if self.near is None:
+            return
+        middle, half = 0.5 * (self.near[0] + self.near[1]), 0.5 * (self.near[1] - self.near[0])
+        while reach < half:
+            yield middle - reach, middle + reach
+            reach *= more
+        yield self.near
 
 
 class Near(NamedTuple):

@@ -30,10 +30,12 @@ ENGINES = COUNT, COLLECT, BETWEEN
 FEWEST = 1 << 17  # records of which a part is looked for: fewer are sorted sooner where numpy sorts many at once
 LITTLE = 1 << 15  # records that may be collected, whatever share of all they are
 SAMPLE = 1 << 11
-COLLECTED = 1.0 / 6.0  # share of the records that is collected at most
+COLLECTED = 1.0 / 7.0  # share of the records that is collected at most
 SLACK = 1.25  # times as much as that by which a sample, which is off at times, is to tell that something is little
+ROOM = 0.25  # of what may be collected, that may be looked up before it is known to be needed
+CROWDED = 4.0  # times as many records as are looked for: in a bucket of more these tell little
 MORE = 8.0  # times as many ranks, where those looked up do not do and nobody can tell which would
-MOST_LOOKS = 8  # at a column before it is sorted
+MOST_LOOKS, MANY = 6, 1 << 6  # at a column before it is sorted; quantiles whose tree has as many levels
 MOST_SAMPLED, SAMPLED = 1 << 15, 1.0 / 128.0  # numbers, and share of the records, of the sample for one pass
 BETWEEN_SHARE = 1.0 / 20.0  # of the records that one pass is to collect at most
 OFF = 3.5  # standard deviations that a sample is off at most, all but surely
@@ -103,14 +105,15 @@ def parts_of(
     if column is None:
         return
     asked: list[tuple[float, float]] = []
-    if column.buckets.number > len(column.buckets.units):
+    least = float(np.max(reach))
+    if column.buckets.are_crowded and column.is_little(column.buckets_near(quantiles, MORE * reach, asked)):
         reach = reach * MORE  # crowded in places: cells far from a target may weigh as much as those near it
     for _ in range(MOST_LOOKS):
-        for one in sent or ():  # all of a node is looked up if that is little: then those below it are known
-            trial = [*asked, (one.low, one.high)]
-            is_little = column.is_little(column.buckets_near(quantiles, reach, trial))
-            asked = trial if is_little else [*asked, one.near] if one.near else asked
-        if sent and column.is_little(column.buckets_near(quantiles, MORE * reach, asked)):
+        more = column.spans_of(sent or (), known, column.buckets_near(quantiles, reach, asked), least)
+        if len(quantiles) >= MANY and more != [(one.low, one.high) for one in sent or ()]:
+            return  # a look for each level of a tree would take longer than to sort
+        asked += more
+        if sent and column.is_little(column.buckets_near(quantiles, MORE * reach, asked), ROOM):
             reach = reach * MORE  # what met a gap here will elsewhere
         wanted = column.buckets_near(quantiles, reach, asked)
         while len(wanted) == len(known) and 2.0 * np.max(reach) < n:  # a number that many share is many reaches wide
@@ -189,8 +192,10 @@ class _Counted:
         low, high = np.array(spans, dtype=np.float64).reshape(-1, 2).T
         turns = np.zeros(len(self.counts) + 2, dtype=np.int64)
         first, last = np.append(ranks - reach, low) - 1.0, np.append(ranks + reach, high) + 1.0
-        np.add.at(turns, np.searchsorted(up_to, first, side="right"), 1)
-        np.add.at(turns, np.searchsorted(up_to, last, side="right") + 1, -1)
+        one, other = (np.searchsorted(up_to, end, side="right") for end in (first, last))
+        one, other = self._beyond_crowded(first, last, one, other)
+        np.add.at(turns, one, 1)
+        np.add.at(turns, other + 1, -1)
         is_near = np.cumsum(turns)[:-2] > 0
         near = np.flatnonzero(is_near & (self.counts > 0))
         if not len(self.points):
@@ -199,22 +204,45 @@ class _Counted:
         both = np.flatnonzero(is_near & (self.counts > 0))
         return both if len(both) == len(near) or self.is_little(both) else near
 
+    def _beyond_crowded(self, first: Array, last: Array, one: Ints, other: Ints) -> tuple[Ints, Ints]:
+        """The first and the last bucket of spans of ranks, as far beyond a bucket that holds all of a span, and much
+        more, such as one of a number that many records share."""
+        inside, wide = np.clip(one, 0, len(self.counts) - 1), last - first
+        is_crowded = (one == other) & (self.counts[inside] > CROWDED * wide)
+        start, end = (self._ends - self.counts)[inside] - wide, self._ends[inside] + wide
+        before, after = (np.searchsorted(self._ends, ranks, side="right") for ranks in (start, end))
+        return np.where(is_crowded, before, one), np.where(is_crowded, after, other)
+
+    def spans_of(self, sent: Sequence[Wanted], known: Ints, near: Ints, reach: float) -> list[tuple[float, float]]:
+        """The ranks to look up for what is wanted: all of it where that is little; else, of each, the first span of
+        which something is unknown and which is little with all else. known, near: the buckets that were looked up, and
+        that are to be."""
+        whole = [(one.low, one.high) for one in sent]
+        if self.is_little(np.union1d(near, self.buckets_near(NOWHERE, 0.0, whole)), 1.0 / SLACK):
+            return whole
+        out: list[tuple[float, float]] = []
+        for one in sent:
+            for span in one.spans(reach, MORE):
+                own, room = (
+                    self.buckets_near(NOWHERE, 0.0, [span]),
+                    ROOM if span == (one.low, one.high) else 1.0,
+                )
+                if not np.all(np.isin(own, known)) and self.is_little(np.union1d(near, own), room):
+                    out, near = [*out, span], np.union1d(near, own)
+                    break
+        return out
+
     def part(self, wanted: Ints) -> PartOfColumn | None:
         """What lies in some buckets; None if that is too much."""
         found = self._collected(wanted) if len(wanted) > 0 and self.is_little(wanted) else None
         part = None if found is None else joined_part(*found, self.counts, wanted)
         return None if part is None else replace(part, count=lambda ends: self.up_to(ends, wanted, part.records))
 
-    def is_little(self, wanted: Ints) -> bool:
+    def is_little(self, wanted: Ints, slack: float = SLACK) -> bool:
         """Whether some buckets seem to hold few records, or many of one number by the sample."""
         if np.sum(self.counts[wanted]) <= self._most:
             return True
-        return self._sampled(wanted) * len(self.records) <= SLACK * self._most * len(self.sample)
-
-    def _sampled(self, wanted: Ints) -> float:
-        """Numbers of the sample in some buckets, but for the commonest of each."""
-        own = self._of_sample
-        return float(np.count_nonzero(np.isin(own, wanted) & (self.sample != self._commonest[own])))
+        return float(np.sum(self._others[wanted])) <= slack * self._most
 
     def up_to(self, ends: Array, held: Ints = NONE_HELD, values: Array = NOWHERE) -> Ints:
         """Records at or below each of some distinct numbers in increasing order.
@@ -242,8 +270,9 @@ class _Counted:
     def _collected(self, wanted: Ints) -> tuple[Array, int, Array, Ints] | None:
         """Records of some buckets, but for a number of each, how many they are, these numbers, and how often they are
         there; None if that is much. There is room for these numbers, and one more, too."""
-        most, few = min(self._most, int(np.sum(self.counts[wanted]))), self._sampled(wanted)
-        likely = int((few + OFF * math.sqrt(few) + OFF) * len(self.records) / len(self.sample))
+        most, each = min(self._most, int(np.sum(self.counts[wanted]))), len(self.records) / len(self.sample)
+        few = float(np.sum(self._others[wanted])) / each
+        likely = int((few + OFF * math.sqrt(few) + OFF) * each)
         for room in (likely, most) if likely < most else (most,):
             out = np.empty(room + BLOCK + len(wanted) + 1)
             end = self._collect(wanted, out[: room + BLOCK])
@@ -283,6 +312,15 @@ class _Counted:
     def _of_points(self) -> Ints:
         """The buckets in which the points are."""
         return np.flatnonzero(self.buckets.counts([self.points]))
+
+    @cached_property
+    def _others(self) -> Array:
+        """Records of each bucket that are not its commonest number: all where that is not known, else by the sample."""
+        own = self._of_sample
+        seen = np.bincount(own, minlength=len(self.counts))
+        others = np.bincount(own, weights=self.sample != self._commonest[own], minlength=len(self.counts))
+        share: Array = np.where(np.isnan(self._commonest), 1.0, others / np.maximum(seen, 1))
+        return share * self.counts
 
     @cached_property
     def _commonest(self) -> Array:

@@ -16,7 +16,6 @@ from numba import boolean, float64, int64
 from pq.core.machine.keep import compiled, given, kept
 
 ALL_BUT_SIGN = 2**63 - 1
-SPLIT = 1 << 8  # parts of a bucket that is split
 BLOCK = 1 << 10  # records whose buckets are found at a time
 _READ, _WHOLE = given(float64, 1), given(int64, 1)
 _RULE = float64, float64, boolean, _READ, _READ, _WHOLE
@@ -32,7 +31,7 @@ def _find(
 
     Without a branch that depends on a record, which would take longer than all else.
     """
-    top, last = units.size - 1.0, SPLIT - 1.0
+    top = units.size - 1.0
     for i in range(x.size):
         v, key = x[i], keys[i]
         t = float(key ^ ((key >> 63) & ALL_BUT_SIGN)) if by_bits and v == v else v
@@ -44,7 +43,7 @@ def _find(
     for i in range(x.size):
         b = out[i]
         t = (x[i] - starts[b]) * units[b]
-        t = t if t > 0.0 else 0.0
+        t, last = t if t > 0.0 else 0.0, firsts[b + 1] - firsts[b] - 1.0
         out[i] = firsts[b] + int(t if t < last else last)
 
 
@@ -57,7 +56,7 @@ def count_buckets(sources: int) -> Any:
 
         keys: (n,) the same as bits. low, scale, by_bits: where buckets begin, how many there are to a unit, and whether
         of the numbers' bits. starts, units: (b,) where the parts of each begin, and how many there are to a unit; 0 if
-        it is not split. firsts: (b,) the number of its first part.
+        it is not split. firsts: (b + 1,) the number of its first part, and of all parts.
         """
         sources  # noqa: B018 (see pq.core.machine.keep)
         places, missing = np.empty(BLOCK, dtype=np.int64), 0
