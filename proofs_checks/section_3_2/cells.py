@@ -27,8 +27,8 @@ def exact_noise(reach: int) -> dict[int, Fraction]:
     return {k: F(1, 3) * F(1, 2) ** abs(k) for k in range(-reach, reach + 1)}
 
 
-def _without_the_cell(quantile: float, cells: int, largest: float, *known: float) -> float:
-    return cells_gap(quantile, cells, 0.0, *known)
+def _without_the_cell(quantile: float, cells: int, largest: float, *known: float, **facts: int) -> float:
+    return cells_gap(quantile, cells, 0.0, *known, **facts)
 
 
 def _of_one_cell(quantile: float, cells: int, largest: float, epsilon: float, beta: float) -> float:
@@ -40,8 +40,9 @@ def _of_one_cell(quantile: float, cells: int, largest: float, epsilon: float, be
     code=cells_gap,
     rejects=[
         *(scaled(cells_gap, factor) for factor in (0.99, 1.01)),
-        lambda quantile, *known: cells_gap(1 - quantile, *known),
-        lambda quantile, cells, *known: cells_gap(quantile, cells - 1, *known),
+        lambda quantile, *known, **facts: cells_gap(1 - quantile, *known, **facts),
+        lambda quantile, cells, *known, **facts: cells_gap(quantile, cells - 1, *known, **facts),
+        lambda *known, counts_moved=1: cells_gap(*known),
         _without_the_cell,
     ],
 )
@@ -54,8 +55,10 @@ def check_terms_of_cells(subject: Callable[..., float] = cells_gap) -> str:
             radius = next(r for r in itertools.count() if outside(epsilon, cells, r) <= beta)
             for quantile, largest in itertools.product((F(0), F(1, 3), F(1)), (0, 7, 10**6)):
                 wanted = float((1 + quantile) * radius + largest)
-                found = subject(float(quantile), cells, float(largest), float(epsilon), beta)
-                assert math.isclose(found, wanted, rel_tol=1e-12), (quantile, cells, largest, epsilon)
+                for moved in (1, 2):  # at the same scale of the noise
+                    facts = {"counts_moved": moved}
+                    found = subject(float(quantile), cells, float(largest), moved * float(epsilon), beta, **facts)
+                    assert math.isclose(found, wanted, rel_tol=1e-12), (quantile, cells, largest, epsilon, moved)
                 cases += 1
     return f"the bound of cells is (1 + q) D + r, D with thirty digits: {cases} settings"
 

@@ -6,6 +6,7 @@ import itertools
 import math
 from collections.abc import Callable, Iterator
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import mpmath
@@ -151,6 +152,9 @@ def _of_a_third_of_the_score(quantile: float, *known: float, **facts: Any) -> fl
         *((joint_score, _with_factor(factor)) for factor in (lambda q: q, lambda q: 1.0 - q, lambda q: max(q, 0.5))),
         (joint_score, _with_factor(lambda q: max(q, 1.0 - q) * (1.0 if q == 0.5 else 0.99))),
         *((_with_box_score(factor), joint_gap) for factor in (0.99, 1.01)),
+        (lambda *known, counts_moved=1, **facts: joint_score(*known, **facts), joint_gap),
+        (joint_score, lambda *known, counts_moved=1, **facts: joint_gap(*known, **facts)),
+        (joint_score, lambda *known, total_step=None, **facts: joint_gap(*known, **facts)),
     ],
 )
 def check_joint_gap(subject: tuple[Callable[..., float], Callable[..., float]] = (joint_score, joint_gap)) -> str:
@@ -194,13 +198,15 @@ def check_joint_gap(subject: tuple[Callable[..., float], Callable[..., float]] =
         own = float(exact_best((near, far - near), (q,)))
         assert exact_best((below, far - below), (q,)) == far and (own == 0.0) == (inner == 0)
         beta = float((1 - share) / (share * F(2.0 ** (far - own)) + 1 - share)) * (1 - 1e-9)
-        least = far * float(max(q, 1 - q))
+        least, by_quantile = far * float(max(q, 1 - q)), partial(subject[1], float(q))
         assert abs(below - q * far) == least, "as the row says"
-        for bound, reached in (
-            (subject[0](math.log(share), epsilon, beta, box_score=own), float(far)),
-            (subject[1](float(q), math.log(share), epsilon, beta, box_score=own), least),
-        ):
-            assert reached <= bound * (1 + 1e-12) and bound <= 1.001 * reached, (q, own, bound, reached)
+        for moved, (bound, reached) in itertools.product((1, 2), ((subject[0], float(far)), (by_quantile, least))):
+            limit = bound(math.log(share), moved * epsilon, beta, box_score=own, counts_moved=moved)  # the same rate
+            assert reached <= limit * (1 + 1e-12) and limit <= 1.001 * reached, (q, own, moved, limit, reached)
+        for step, moved in itertools.product((1.0, 8.0), (1, 2)):
+            facts = {"box_score": own, "total_step": step, "counts_moved": moved}
+            drawn = float(max(q, 1 - q)) * joint_score(-3.0, 0.7, 0.1, **facts)
+            assert math.isclose(subject[1](float(q), -3.0, 0.7, 0.1, **facts), drawn, rel_tol=1e-12), (q, facts)
     return f"joint releases miss their bounds with at most {worst:.2f} of the stated probability: {cases} exact cases"
 
 

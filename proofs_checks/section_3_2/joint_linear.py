@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import z3
 
-from pq.bounds import joint_even_gap
+from pq.bounds import joint_even_gap, joint_score
 from proofs_checks.engine.registry import check
 from proofs_checks.section_3_2.joint import exact_best
 from proofs_checks.tools.broken import scaled
@@ -60,16 +60,30 @@ def _best_of(bound: Callable[..., float]) -> Callable[..., float]:
         _best_of(_of_even_windows),
         lambda m, n, *known: window_bound(m, 0, *known),
         lambda m, n, *known: window_bound(m, widths(m, n)[-1], *known),
+        lambda *known, counts_moved=1, **facts: joint_even_gap(*known, **facts),
+        lambda *known, total_step=None, **facts: joint_even_gap(*known, **facts),
     ],
 )
 def check_best_window(subject: Callable[..., float] = joint_even_gap) -> str:
-    """The package's bound is the least of the row's over every w that it allows."""
+    """The package's bound is the least of the row's over every w that it allows; where totals are drawn, it is that of
+    joint_score at one of them."""
     cases = 0
     for m, n in ((1, 2), (1, 50), (2, 9), (9, 1000), (63, 640), (100, 10**5)):
         for epsilon, beta, psi in itertools.product((0.01, 0.3, 0.52, 1.0, 7.0), (0.5, 0.05), (1 / (n + 1), 1e-9)):
             wanted = min(window_bound(m, half, math.log(psi), epsilon, beta) for half in widths(m, n))
             assert math.isclose(subject(m, n, math.log(psi), epsilon, beta), wanted, rel_tol=1e-9), (m, n, epsilon)
             cases += 1
+    for (m, n), epsilon, beta in itertools.product(((1, 2), (9, 1000)), (0.01, 0.52, 7.0), (0.5, 0.05)):
+        wanted, known = (subject(m, n, -9.0, by * epsilon, beta, counts_moved=by) for by in (1, 2))
+        assert math.isclose(wanted, known, rel_tol=1e-9), "the rate is the same"
+    for (m, n), step, epsilon in itertools.product(((1, 2), (2, 9), (9, 1000)), (1.0, 8.0), (0.01, 0.3, 7.0)):
+        logs = [math.lgamma(m + 1) + m * math.log((2 * half + 1) / (n + 1)) for half in widths(m, n)]
+        scores = [
+            joint_score(min(log_psi, 0.0), epsilon, 0.05, box_score=m * (2.0 * half + 1), total_step=step)
+            for half, log_psi in zip(widths(m, n), logs, strict=True)
+        ]
+        found = subject(m, n, -math.log(n + 1), epsilon, 0.05, total_step=step)
+        assert any(math.isclose(found, m / (m + 1) * score, rel_tol=1e-9) for score in scores), (m, n, step, epsilon)
     return f"the bound that is linear in m is the least over windows of all widths: {cases} settings"
 
 

@@ -110,8 +110,9 @@ PRICES = ((F(0), F(1)), (F(1, 4), F(3, 4)), (F(1, 2), F(1, 2)), (F(2, 3), F(2, 3
     code=(joint_mixed_gap, joint_gap),
     rejects=[
         *(_of_scaled_logarithm(factor) for factor in (0.99, 1.01)),
-        lambda *known: 0.99 * joint_mixed_gap(*known),
-        lambda quantile, *known: joint_mixed_gap(max(quantile, 1 - quantile, 2 / 3), *known),
+        lambda *known, **facts: 0.99 * joint_mixed_gap(*known, **facts),
+        lambda quantile, *known, **facts: joint_mixed_gap(max(quantile, 1 - quantile, 2 / 3), *known, **facts),
+        lambda *known, **facts: joint_mixed_gap(*known),
     ],
 )
 def check_price_of_mixing(subject: Callable[..., float] = joint_mixed_gap) -> str:
@@ -125,6 +126,9 @@ def check_price_of_mixing(subject: Callable[..., float] = joint_mixed_gap) -> st
         assert math.isclose(own, float(share) * 2 / epsilon * (2.0 - math.log(0.05))), "the member's own"
         price = float(share) * 2 / epsilon * math.log(1 / weight)
         assert math.isclose(mixed - own, price, rel_tol=1e-9, abs_tol=1e-9), (q, weight)
+        for facts in ({"box_score": 7.5}, {"counts_moved": 2}, {"total_step": 3.0}):
+            alike = joint_gap(float(q), -2.0 + math.log(weight), epsilon, 0.05, **facts)
+            assert math.isclose(subject(float(q), -2.0, float(weight), epsilon, 0.05, **facts), alike), facts
     far, weight = 400, F(1, 10**30)
     assert exact_best((0, far), (F(1, 2),)) == far
     beta = float((1 - weight) / (weight * 2**far + 1 - weight)) * (1 - 1e-9)  # missed with just more than that

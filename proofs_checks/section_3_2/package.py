@@ -6,6 +6,7 @@ import itertools
 import math
 from collections.abc import Callable
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from pq.truth.evaluate import log_psi, log_psi_harmonic
 from proofs_checks.engine.registry import check
 from proofs_checks.tools.broken import scaled
 from proofs_checks.tools.cases import GAP_SAMPLE, one_quantile_cases
-from proofs_checks.tools.exact import Grid, Restricted, gap, log_ball, mechanism, psi
+from proofs_checks.tools.exact import Grid, Restricted, ball, gap, log_ball, mechanism, psi
 from proofs_checks.tools.pieces import column, spread
 
 F = Fraction
@@ -116,6 +117,11 @@ def check_harmonic_in_package(subject: Callable[..., float] = log_psi_harmonic) 
     return f"pq.log_psi_harmonic is the log of the harmonic mean, m = 2 and 3, and not below its limit: {checked}"
 
 
+def _if_odd(bound: Callable[..., float], name: str, factor: float, *args: float, **named: Any) -> float:
+    """A bound off by a factor where that argument is given."""
+    return bound(*args, **named) * (factor if name in named else 1)
+
+
 @check(
     "lem:quantile",
     "eq:quantile",
@@ -124,7 +130,14 @@ def check_harmonic_in_package(subject: Callable[..., float] = log_psi_harmonic) 
     "text:repetitions",
     "text:perfect-prediction",
     code=lem_quantile,
-    rejects=[scaled(lem_quantile, 0.99), scaled(lem_quantile, 1.01), lambda *args, **named: lem_quantile(*args)],
+    rejects=[
+        scaled(lem_quantile, 0.99),
+        scaled(lem_quantile, 1.01),
+        lambda *args, **named: lem_quantile(*args),
+        lambda *args, sensitivity=1.0, **named: lem_quantile(*args, **named),
+        *(partial(_if_odd, lem_quantile, name, by) for name in ("sensitivity", "log_total") for by in (0.99, 1.01)),
+        lambda *args, version="corrected", **named: lem_quantile(*args, **named),
+    ],
 )
 def check_lem_quantile_in_package(subject: Callable[..., float] = lem_quantile) -> str:
     """Pr{Gap >= bound} <= beta by exact laws for each beta that a tail attains, any total mass; nothing less will do:
@@ -147,6 +160,14 @@ def check_lem_quantile_in_package(subject: Callable[..., float] = lem_quantile) 
         float(log_ball(psi(Grid(6), F(1, 20), prior, z))), -2 * math.log(z), float(law[6 + HALF]) * (1 - 1e-9)
     )
     assert 6 <= bound < 6.001, "a smaller bound is exceeded, a larger one is not tight"
+    for logs, epsilon, beta in itertools.product((-1e-3, -2.0, -700.0), (1e-3, 1.5, 30.0), (0.9, 1e-9)):
+        for unit, mass in itertools.product((0.5, 1.0, 2.0), (-3.0, 0.0, 40.0)):
+            odds = ball(F(mass)) - log_ball(F(beta)) - ball(F(logs))  # of Markov's inequality for that total mass
+            wanted = float(ball(2 * F(unit) / F(epsilon)) * odds)
+            found = subject(logs, epsilon, beta, sensitivity=unit, log_total=mass)
+            assert math.isclose(found, wanted, rel_tol=1e-9), (logs, epsilon, beta, unit, mass)
+            printed = subject(logs, epsilon, beta, sensitivity=unit, log_total=mass, version="paper")
+            assert math.isclose(printed, subject(logs, epsilon, beta, sensitivity=unit), rel_tol=1e-9), "of mass one"
     perfect = subject(0.0, 1.0, 0.05)
     assert math.isclose(perfect, 2 * math.log(20)), "a perfect prediction: (2/eps) log(1/beta)"
     return f"lem:quantile as the package computes it: exact tails in {cases} cases, and attained by two cells"

@@ -300,12 +300,16 @@ def check_ties_one(subject: Tail = tail_bound) -> str:
         lambda log_psi, epsilon: -log_psi / epsilon,
         lambda log_psi, epsilon: -1.98 * log_psi / epsilon,
         lambda log_psi, epsilon: -2.02 * log_psi / epsilon,
+        *(lambda log_psi, epsilon, by=by: -(2 if epsilon > 2 else by) * log_psi / epsilon for by in (1.98, 2.02)),
+        *(lambda log_psi, epsilon, by=by: -(2 if log_psi < -7 else by) * log_psi / epsilon for by in (1.98, 2.02)),
     ],
 )
 def check_expected_gap(subject: Callable[[float, float], float] = expected_gap) -> str:
     """Ours: E Gap <= (2 / epsilon) U for one quantile, exact means; a prior on one wrong cell attains it."""
     closest = 0.0
-    assert math.isclose(subject(float(log_ball(F(1, 3**7))), 2 * math.log(3)), 7), "all mass seven ranks off"
+    for base, ranks in itertools.product((F(101, 100), F(3, 2), F(3), F(10**6)), (1, 7, 1000)):
+        found = subject(float(log_ball(base**-ranks)), 2 * float(log_ball(base)))
+        assert math.isclose(found, ranks), "all mass so many ranks off"
     for data, q, prior, z in one_quantile_cases():
         total = sum(prior.values())
         scaled = {o: mass / total for o, mass in prior.items()}

@@ -12,7 +12,7 @@ import sympy
 import z3
 from flint import arb
 
-from pq.bounds import dyadic_conditional, dyadic_constant, dyadic_prices, dyadic_rounding
+from pq.bounds import dyadic_conditional, dyadic_constant, dyadic_prices, dyadic_rounding, lem_quantile
 from proofs_checks.engine.registry import check
 from proofs_checks.tools.exact import Algorithm, Grid, ball, log_ball
 from proofs_checks.tools.solver import prove
@@ -183,7 +183,7 @@ def price(shares: list[float], depth: int, weights: Weights) -> float:
 
 @check(
     "ours:dyadic-conditional",
-    code=(dyadic_prices, dyadic_conditional),
+    code=dyadic_prices,
     rejects=[
         lambda depth: [1 / depth] * depth,
         lambda depth: dyadic_prices(depth)[::-1],
@@ -216,7 +216,48 @@ def check_dyadic_prices(subject: Callable[[int], list[float]] = dyadic_prices) -
     x = z3.Real("x")  # d = 2: the root pays log(3 S_1), where 3/2 log(S_1 + S_2) is allowed, S_2 at least 2
     root = round(1 / subject(2)[0])
     prove(z3.Implies(x >= 1, (root * x) * (root * x) <= (x + 2) * (x + 2) * (x + 2)), "the root of two levels")
-    spread = math.log(15 / 0.05) + 3.0
-    wanted = 2 * 4 * dyadic_constant(4) * spread + dyadic_rounding(4)
-    assert math.isclose(dyadic_conditional(-3.0, 1.0, 15, 0.05), wanted)
     return "beta shared in proportion to h_(d-l): d B_d log(m/(beta psi)) with no price for the levels, d <= 60"
+
+
+def _where(at: Callable[[int], bool], factor: float) -> Callable[..., float]:
+    """The bound times a factor at some m."""
+    return lambda log_psi, epsilon, m, beta, **more: (
+        dyadic_conditional(log_psi, epsilon, m, beta, **more) * (factor if at(m) else 1)
+    )
+
+
+@check(
+    "ours:dyadic-conditional",
+    code=(dyadic_conditional, lem_quantile),
+    rejects=[
+        *(_where(lambda m, one=one: m == one, 0.5) for one in (1, 3, 2**60 - 1)),
+        _where(lambda m: 31 <= m < 2**40, 0.5),
+        *(_where(lambda m: m != 15, by) for by in (0.99, 1.01)),
+        lambda log_psi, epsilon, m, beta, rounded=True: dyadic_conditional(log_psi, epsilon, m, beta, rounded=m == 15),
+        lambda log_psi, epsilon, m, beta, **more: dyadic_conditional(log_psi, epsilon, m, 0.05, **more),
+        lambda log_psi, epsilon, m, beta, **more: dyadic_conditional(-3.0, epsilon, m, beta, **more),
+        lambda log_psi, epsilon, m, beta, **more: dyadic_conditional(log_psi, min(epsilon, 1.0), m, beta, **more),
+        lambda log_psi, epsilon, m, beta, **more: dyadic_conditional(
+            log_psi, min(epsilon, epsilon**2), m, beta, **more
+        ),
+    ],
+)
+def check_dyadic_formula(subject: Callable[..., float] = dyadic_conditional) -> str:
+    """2/eps d B_d log(m/(beta Psi)) + R_d with B and R from their recurrences, in fractions and balls, for m = 1, 3, 7
+    up to 2^200 - 1; for one quantile it is lem:quantile."""
+    errors, ranks = [Fraction(0), Fraction(1)], [Fraction(0), Fraction(0), HALF]  # B_0, B_1, ..; R_0, R_1, R_2, ..
+    for _ in range(200):
+        errors.append(1 + (errors[-1] + errors[-2]) / 2)
+        ranks.append(1 + (ranks[-1] + ranks[-2]) / 2)
+    cases = list(itertools.product((0.0, -1e-3, -3.0, -700.0), (1e-3, 0.3, 1.0, 2.5, 40.0), (0.9, 0.05, 1e-12)))
+    for d in (*range(1, 13), 20, 39, 40, 60, 200):
+        m = 2**d - 1
+        for log_psi, epsilon, beta in cases:
+            spread = log_ball(m / Fraction(beta)) - ball(Fraction(log_psi))
+            wanted = ball(2 / Fraction(epsilon) * d * errors[d]) * spread
+            for rounded, slack in ((False, Fraction(0)), (True, ranks[d])):
+                found, exact = subject(log_psi, epsilon, m, beta, rounded=rounded), float(wanted + ball(slack))
+                assert math.isclose(found, exact, rel_tol=1e-12), (m, log_psi, epsilon, beta, rounded)
+            assert subject(log_psi, epsilon, m, beta) == found, "rounded if nothing is said"
+            assert d > 1 or math.isclose(found, lem_quantile(log_psi, epsilon, beta), rel_tol=1e-12)
+    return f"d B_d (2/eps) log(m/(beta Psi)) + R_d from the recurrences, 17 depths and {len(cases)} settings (balls)"

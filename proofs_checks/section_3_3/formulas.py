@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable
 
@@ -91,18 +92,23 @@ def check_binary_formula(subject: Callable[..., float] = thm_binary) -> str:
         _squared(thm_kary),
         lambda *a, **k: thm_kary(*a, **{**k, "p": 2.5}),
         lambda *a, **k: thm_kary(*a, **{**k, "divided_twice": True}),
+        lambda *a, **k: thm_kary(*a, **{**k, "divided_twice": False}),
+        lambda *a, **k: thm_kary(*a, **{**k, "arity": None}),
+        *((lambda *a, by=by, **k: thm_kary(*a, **k) * (by if k.get("arity") else 1)) for by in (0.99, 1.01)),
     ],
 )
 def check_kary_formula(subject: Callable[..., float] = thm_kary) -> str:
     """2 (K - 1) H A as corrected, level by level from the recurrence; c_p exp(2 sqrt(log 2 log(m + 1))) as printed."""
     for m in (1, 2, 3, 7, 15, 99, 1000, 83_521, 10**6):
-        for p in (1.5, 2.0, 3.0):
-            arity, error, harmonic = least_arity(m), arb(0), arb(0)
+        for p, chosen in itertools.product((1.5, 2.0, 3.0), (None, 2, 3, 40)):
+            arity, error, harmonic = chosen or least_arity(m), arb(0), arb(0)
             for k in range(1, kary_depth(m, arity) + 1):
                 error, harmonic = arb(k) ** arb(p) + 2 * error, harmonic + arb(k) ** -arb(p)
             wanted = float(2 * (arity - 1) * harmonic * error)
-            assert math.isclose(leading(subject, m, p=p, rounded=False), wanted, rel_tol=1e-9), (m, p)
-            assert wanted <= 2 * leading(thm_kary, m, p=p, version=PAPER), "twice the printed bound"
+            for twice, times in ((False, 1), (True, arity - 1)):  # budgets K - 1 times smaller
+                found = leading(subject, m, p=p, arity=chosen, divided_twice=twice, rounded=False)
+                assert math.isclose(found, times * wanted, rel_tol=1e-9), (m, p, chosen, twice)
+            assert chosen or wanted <= 2 * leading(thm_kary, m, p=p, version=PAPER), "twice the printed bound"
         ranks = 0
         for _ in range(kary_depth(m, least_arity(m)) - 1):
             ranks = 2 * (2 + ranks)  # a node's slack, and what its edges may have lost

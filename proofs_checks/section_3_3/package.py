@@ -26,6 +26,7 @@ from proofs_checks.tools.exact import (
     Prior,
     Restricted,
     adapt,
+    ball,
     build,
     gap,
     log_ball,
@@ -226,10 +227,16 @@ def _node_bound(
     log_psi: float,
     epsilon: float,
     *,
-    slack: float,
+    slack: float = 2.0,
+    **named: Any,
 ) -> float:
     """A bound on one node's gap with its budget, its edges' errors and its slack times numbers."""
-    return bound(gamma, edge * error, log_psi, budget * epsilon, slack=rounding * slack)
+    return bound(gamma, edge * error, log_psi, budget * epsilon, slack=rounding * slack, **named)
+
+
+def _of_small_budgets(bound: Callable[..., float], factor: float, *args: float, **named: Any) -> float:
+    """A bound off by a factor where the node's budget is below a tenth."""
+    return bound(*args, **named) * (factor if args[3] < 0.1 else 1)
 
 
 BY_ONE_PERCENT = [tuple(by if i == j else 1.0 for j in range(3)) for i in range(3) for by in (0.99, 1.01)]
@@ -244,6 +251,10 @@ BY_ONE_PERCENT = [tuple(by if i == j else 1.0 for j in range(3)) for i in range(
     rejects=[
         (lambda *a, **k: lem_empirical(*a, version="paper"), lem_prior),
         (lem_empirical, lambda *a, **k: lem_prior(*a, version="paper")),
+        (lambda *a, version="corrected", **k: lem_empirical(*a, **k), lem_prior),
+        (lem_empirical, lambda *a, version="corrected", **k: lem_prior(*a, **k)),
+        *((partial(_of_small_budgets, lem_empirical, by), lem_prior) for by in (0.99, 1.01)),
+        *((lem_empirical, partial(_of_small_budgets, lem_prior, by)) for by in (0.99, 1.01)),
         (lem_empirical, lambda gamma, error, *a, **k: lem_prior(gamma, error / 2, *a, **k)),
         (lambda gamma, error, *a, **k: lem_empirical(gamma, 0.9 * error, *a, **k), lem_prior),
         (scaled(lem_empirical, 1.01), lem_prior),
@@ -265,6 +276,17 @@ def check_nodes_in_package(subject: tuple[Callable[..., float], ...] = (lem_empi
                 if i < len(attaining) and 0 < limit < 1:
                     closest[i][side] = max(closest[i][side], tail / limit)
             cases += 1
+    for epsilon, gamma, error, slack in itertools.product(
+        (1e-3, 0.7, 40.0), (0, 20, 300), (0.0, 7.25), (0.0, 1.5, 2.0)
+    ):
+        for side, (bound, twice) in enumerate(zip(subject, (1, 2), strict=True)):
+            exponent = ball(F(epsilon) / 2 * (twice * (F(error) + F(slack)) - gamma)) + ball(F(3))  # of a log Psi of -3
+            wanted = min(1.0, float(exponent.exp()))
+            found = bound(gamma, error, -3.0, epsilon, slack=slack)
+            assert math.isclose(found, wanted, rel_tol=1e-9), (side, epsilon, gamma, error, slack)
+            printed = bound(gamma, error, -3.0, epsilon, slack=slack, version="paper")
+            assert printed == bound(gamma, error, -3.0, epsilon, slack=0.0), "as printed there is no slack"
+            assert slack != 2.0 or found == bound(gamma, error, -3.0, epsilon), "which is 2 if nothing is said"
     assert min(one for one, _ in closest) > 0.995, closest
     assert min(two for _, two in closest[1::2]) > 0.995, closest
     return f"lem:empirical and lem:prior in the package: {cases} exact tails, each bound reached below one"

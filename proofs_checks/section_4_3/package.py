@@ -101,9 +101,10 @@ def check_square_root_in_package(subject: Callable[..., Any] = SquareRootAggrega
     "ours:joint-runs",
     code=(dpftrl_noise, gaussian_delta),
     rejects=[
-        (lambda *a: dpftrl_noise(*a, version="paper"), gaussian_delta),
+        (lambda *a, **k: dpftrl_noise(*a, **k, version="paper"), gaussian_delta),
+        (lambda *a, release_total=True: dpftrl_noise(*a), gaussian_delta),
         *((scaled(dpftrl_noise, factor), gaussian_delta) for factor in (0.7, 0.99, 1.01)),
-        *((lambda t, *a, by=by: dpftrl_noise(max(t + by, 1), *a), gaussian_delta) for by in (-1, 1)),
+        *((lambda t, *a, by=by, **k: dpftrl_noise(max(t + by, 1), *a, **k), gaussian_delta) for by in (-1, 1)),
         (dpftrl_noise, lambda epsilon, multiplier: 1.001 * gaussian_delta(epsilon, multiplier)),
         (dpftrl_noise, lambda epsilon, multiplier: gaussian_delta(epsilon, 1.001 * multiplier)),
     ],
@@ -120,6 +121,8 @@ def check_noise_in_package(
             nodes = steps.bit_length()  # a gradient is in so many nodes, each with its own noise
             wanted = float(corrected_multiplier(epsilon, delta) * mpmath.sqrt(nodes))
             assert math.isclose(multiplier, wanted, rel_tol=1e-9), "sigma of ours:dpftrl-noise"
+            unseen = math.sqrt((steps - 1).bit_length() / nodes) * wanted  # the sum of all is looked at by nobody
+            assert math.isclose(noise(steps, epsilon, delta, release_total=False), unseen, rel_tol=1e-9), steps
             assert exact_delta(epsilon, multiplier / math.sqrt(nodes)) <= delta, (steps, epsilon, delta)
             printed = dpftrl_noise(steps, epsilon, delta, version="paper")
             assert math.isclose(printed, math.sqrt(2 * math.ceil(math.log2(steps)) * math.log(1 / delta)) / epsilon)

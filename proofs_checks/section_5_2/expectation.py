@@ -79,9 +79,10 @@ def check_expectation_route(subject: Callable[[float, float, int, int], float] |
     "eq:expectation-bound",
     code=expectation_bound,
     rejects=[
-        lambda log_psi, epsilon, m, n: -log_psi / epsilon,
+        lambda log_psi, epsilon, m, n, **known: -log_psi / epsilon,
+        lambda log_psi, epsilon, m, n, **known: expectation_bound(log_psi, epsilon, m, n),
         *(scaled(expectation_bound, factor) for factor in (0.5, 0.99, 1.01)),
-        lambda log_psi, epsilon, m, n: -2 * log_psi / epsilon,
+        lambda log_psi, epsilon, m, n, **known: -2 * log_psi / epsilon,
     ],
 )
 def check_expectation_bound(subject: Callable[..., float] = expectation_bound) -> str:
@@ -90,6 +91,9 @@ def check_expectation_bound(subject: Callable[..., float] = expectation_bound) -
     for m, epsilon in itertools.product((1, 2, 3, 7, 100), (0.01, 0.3, 10.0)):
         tail = mpmath.quad(lambda beta, m=m, e=epsilon: thm_kary(-2.0, e, m, float(beta)), [0, 1e-9, 1e-3, 0.1, 1])
         assert math.isclose(subject(-2.0, epsilon, m, 10**9), tail, rel_tol=1e-6), (m, epsilon)
+        for p in (1.5, 2.0, 3.0):  # which is 1 more in the logarithm
+            known = thm_kary(-9.0, epsilon, m, math.exp(-1.0), p=p)
+            assert math.isclose(subject(-9.0, epsilon, m, 10**9, p=p), known, rel_tol=1e-9), (m, epsilon, p)
         days = [subject(-loss, epsilon, m, n) for n in (10, 10**9) for loss in (0.0, 4.0, 2.0)]
         assert sum(days[:2]) <= 2 * days[2] and math.isclose(sum(days[3:5]), 2 * days[5]), "the average of U is enough"
     for m, n, z in itertools.product(TREES, (1, 3, 8), (Fraction(99, 100), HALF, Fraction(1, 50))):

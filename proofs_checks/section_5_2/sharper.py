@@ -161,6 +161,11 @@ def check_public_difference(share: float = 1.0) -> str:
             lambda *a, by=by, **k: bounds.pubpri_difference(*a, **{**k, "total_variation": by * k["total_variation"]})
             for by in (0.99, 1.01)
         ),
+        lambda size, n, **k: bounds.pubpri_difference(size, 10, **k),
+        *(
+            lambda size, n, by=by, **k: bounds.pubpri_difference(size, n, **k) * (by if n < 9 else 1)
+            for by in (0.99, 1.01)
+        ),
     ],
 )
 def check_difference_terms(subject: Callable[..., float] = bounds.pubpri_difference) -> str:
@@ -170,6 +175,8 @@ def check_difference_terms(subject: Callable[..., float] = bounds.pubpri_differe
     largest = bounds.loss_difference(0.5, 0.2, 4.0)
     plain, moved = (subject(1000, 10, total_variation=v, **box) for v in (0.0, 0.25))
     assert math.isclose(moved - plain, largest / 2), "two laws with all losses at the two ends of [-G, G]"
+    for n, more in ((1, 0), (3, 2), (10, 9), (10**4, 0)):  # T is the whole part of N/n
+        assert math.isclose(subject(100 * n + more, n, total_variation=0.0, **box), plain), (n, more)
     unlikely = subject(1000, 10, total_variation=0.0, **{**box, "beta": 1e-9})
     chance = math.sqrt(2 * math.log(1e9) / 100) - math.sqrt(2 * math.log(10) / 100)
     assert math.isclose(unlikely - plain, largest * chance)

@@ -244,32 +244,68 @@ def check_dropped_one(subject: Callable[[int, int, float], float] = simplified) 
     return f"'for small eps' the 1 is dropped: T=1, d=1, beta'=0.9999999 has regret 0.99 > {shown:.2f}"
 
 
+def norms_of_v(f: float, d: int) -> float:
+    """The bound on the squared norms of the gradients in the maps."""
+    return f**2 * d
+
+
+def norms_of_phi(r: float, s: float) -> float:
+    """The bound on the squared derivatives in the inverse scales: R and sigma_max."""
+    return (r + s) ** 2
+
+
+_NOT_OF_V: tuple[Callable[[float, int], float], ...] = (
+    *(lambda f, d, by=by: by * norms_of_v(f, d) for by in (0.5, 0.99, 1.01)),
+    lambda f, d: f * d,
+    lambda f, d: f**2,
+    lambda f, d: d,
+    lambda f, d: (f * d) ** 2,
+    lambda f, d: 4 * norms_of_v(f, d) if f < 1 else norms_of_v(f, d),
+)
+_NOT_OF_PHI: tuple[Callable[[float, float], float], ...] = (
+    *(lambda r, s, by=by: by * norms_of_phi(r, s) for by in (0.5, 0.99, 1.01)),
+    *(lambda r, s, one=one: (1.75 * one(r, s)) ** 2 for one in (max, min)),
+    lambda r, s: (1.75 * r) ** 2,
+    lambda r, s: (r * s + 0.5) ** 2,
+    lambda r, s: (r**2 - 0.5) ** 2,
+    lambda r, s: r**2 + s**2,
+)
+_Norms = tuple[Callable[[float, int], float], Callable[[float, float], float]]
+
+
+def _norms(facts: tuple[float, int, float, float], trial: int, draw: np.random.Generator) -> tuple[float, float]:
+    """Squared norms of a gradient of log-sum-exp in v and in phi; of the first, one quantile has all."""
+    f, d, radius, scale = facts
+    m = int(draw.integers(1, 6)) if trial else 1
+    low = np.sort(draw.uniform(-radius, 0.99 * radius, m)) if trial else np.array([radius * (1 - 1e-7)])
+    high = np.minimum(low + radius * 10 ** draw.uniform(-4, 0, m), radius) if trial else np.array([radius])
+    low = np.where(draw.random(m) < 0.1, -math.inf, low) if trial else low  # rank 0, and then n
+    high = np.where(draw.random(m) < 0.1, math.inf, high) if trial else high
+    phi = np.full(m, 1 / scale) if trial % 2 == 0 else draw.uniform(1, 5, m) / scale
+    theta = phi * (draw.uniform(-3 * radius, 3 * radius, m) if trial else radius)  # maps may lead beyond the data
+    features = f * (draw.uniform(-1, 1, d) if trial % 3 else draw.choice([-1.0, 1.0], d))
+    _, slope, slope_phi = laplace_quantiles(theta, phi, low, high)
+    return float(np.sum(np.outer(slope, features) ** 2)), float(np.sum(slope_phi**2))
+
+
 @check(
     "thm:sequential/gradient-norms",
     code=laplace_quantiles,
-    rejects=[(0.5, 1.0), (1.0, 0.5), (0.99, 1.0), (1.0, 0.99), (1.01, 1.0), (1.0, 1.01)],
+    rejects=[*((odd, norms_of_phi) for odd in _NOT_OF_V), *((norms_of_v, odd) for odd in _NOT_OF_PHI)],
 )
-def check_gradient_norms(subject: tuple[float, float] = (1.0, 1.0)) -> str:
+def check_gradient_norms(subject: _Norms = (norms_of_v, norms_of_phi)) -> str:
     """Squared gradient norms of log-sum-exp, for v and for phi: as large as for one quantile at most, since the squares
-    of a law add to at most 1; attained where one quantile has all of the loss.
-
-    subject: factors of F^2 d and of the square of the bound in phi.
-    """
-    radius, scale, largest = 2.0, 1.5, [0.0, 0.0]
+    of a law add to at most 1; attained where one quantile has all of the loss, whatever F, d, R and sigma_max."""
     draw = np.random.default_rng(71)
-    for trial in range(300):
-        m = int(draw.integers(1, 6)) if trial else 1
-        low = np.sort(draw.uniform(-radius, radius - 0.01, m)) if trial else np.array([radius - 1e-7])
-        high = np.minimum(low + 10 ** draw.uniform(-4, 0, m), radius) if trial else np.array([radius])
-        low = np.where(draw.random(m) < 0.1, -math.inf, low) if trial else low  # rank 0, and then n
-        high = np.where(draw.random(m) < 0.1, math.inf, high) if trial else high
-        phi = np.full(m, 1 / scale) if trial % 2 == 0 else draw.uniform(1 / scale, 3, m)
-        theta = phi * (draw.uniform(-3 * radius, 3 * radius, m) if trial else radius)  # maps may lead beyond the data
-        _, slope, slope_phi = laplace_quantiles(theta, phi, low, high)
-        found = [float(np.sum(slope**2)), float(np.sum(slope_phi**2)) / (radius + scale) ** 2]
-        assert all(value <= factor * (1 + 1e-9) for value, factor in zip(found, subject, strict=True)), (trial, found)
-        largest = [max(pair) for pair in zip(largest, found, strict=True)]
-    assert all(value >= factor * 0.995 for value, factor in zip(largest, subject, strict=True)), largest
+    for case in range(30):
+        f, radius, scale = (float(v) for v in 10 ** draw.uniform(-1.5, 1.5, 3))
+        facts = (f, 1 + case % 6, radius, scale)
+        limits, largest = (subject[0](*facts[:2]), subject[1](*facts[2:])), [0.0, 0.0]
+        for trial in range(20):
+            found = _norms(facts, trial, draw)
+            assert all(value <= most * (1 + 1e-9) for value, most in zip(found, limits, strict=True)), (facts, found)
+            largest = [max(pair) for pair in zip(largest, found, strict=True)]
+        assert all(value >= most * 0.995 for value, most in zip(largest, limits, strict=True)), (facts, largest)
     rng = np.random.default_rng(67)
     for _ in range(300):
         m, d = int(rng.integers(1, 6)), int(rng.integers(1, 6))
@@ -277,7 +313,9 @@ def check_gradient_norms(subject: tuple[float, float] = (1.0, 1.0)) -> str:
         features = [F(int(v), 10) for v in rng.integers(-10, 11, d)]
         total = sum(p * p for p in law) * sum(f * f for f in features)
         assert total <= d
-    return "sum_j |grad_j|^2 <= F^2 d in v, <= (R + sigma_max)^2 in phi: 300 gradients, both attained"
+    return (
+        "sum_j |grad_j|^2 <= F^2 d in v, <= (R + sigma_max)^2 in phi: 600 gradients, attained at 30 F, d, R, sigma_max"
+    )
 
 
 def last_line(b: Any, f: Any, scale: Any, root: Any) -> Any:

@@ -57,6 +57,23 @@ def test_roundings_are_the_recurrences() -> None:
     assert [bounds.dyadic_rounding(k) for k in range(1, 23)] == halves
 
 
+def test_dyadic_conditional_is_the_recurrence_at_every_depth_budget_and_beta() -> None:
+    errors, ranks = [Fraction(0), Fraction(1)], [Fraction(0), Fraction(0), Fraction(1, 2)]
+    for depth in range(1, 70):
+        m, share = 2**depth - 1, depth * errors[depth]
+        for log_psi, epsilon, beta in ((-1.0, 1.0, 0.5), (-0.1, 0.02, 0.05), (-50.0, 7.0, 1e-9)):
+            found = bounds.dyadic_conditional(log_psi, epsilon, m, beta)
+            rest = bounds.dyadic_conditional(log_psi, epsilon, m, beta, rounded=False)
+            wanted = float(2 * share / Fraction(epsilon)) * (math.log(m) - math.log(beta) - log_psi)
+            assert (rest, found) == pytest.approx((wanted, wanted + float(ranks[depth])), rel=1e-12)
+            assert rest <= bounds.lem_empirical_quantiles(log_psi, epsilon, m, beta, rounded=False) * (1 + 1e-12)
+            assert m > 1 or found == pytest.approx(bounds.lem_quantile(log_psi, epsilon, beta), rel=1e-12)
+        errors.append(1 + (errors[-1] + errors[-2]) / 2)
+        ranks.append(1 + (ranks[-1] + ranks[-2]) / 2)
+    with pytest.raises(ValueError, match="m must be a power of two minus one"):
+        bounds.dyadic_conditional(-1.0, 1.0, 5, 0.5)
+
+
 def test_the_slack_at_an_end_is_smaller() -> None:
     for p, r in ((1, 2), (1, 3), (2, 3), (3, 8), (7, 8)):
         relative = Fraction(p, r)
