@@ -25,7 +25,8 @@ import numpy.typing as npt
 
 from pq.core.kind import NUMBER, Kind
 from pq.core.quiet import quiet
-from pq.private.columns.declared import Array, declaration_of
+from pq.private.columns.declared import Array
+from pq.private.columns.dtypes import declaration_of
 from pq.private.columns.library import is_ready, library_of
 
 __all__ = ["LARGEST", "Array", "Readable", "SortedColumn", "UnreadColumn", "as_floats", "with_missing"]
