@@ -209,15 +209,22 @@ def seconds_of(value: Any) -> float:
         if kind_of_ticks(value.dtype) is None:
             raise TypeError("a duration in months or without a unit has no length in seconds")
         return float(seconds_of_ticks(np.array([value]))[0])
+    length = since_start(value)
+    return float(length.days * 86_400 + length.seconds) + length.microseconds / MICROSECOND
+
+
+def since_start(value: Any) -> dt.timedelta:
+    """A date, a timestamp, a time of day or a duration of Python as the length from where its kind counts, exactly.
+    Raises `TypeError` for any other value."""
     if isinstance(value, dt.datetime):
-        value = value - (EPOCH if value.tzinfo is None else EPOCH.replace(tzinfo=dt.UTC))
-    elif isinstance(value, dt.date):
-        return (value.toordinal() - EPOCH.toordinal()) * DAY
-    elif isinstance(value, dt.time):
-        value = dt.timedelta(0, (value.hour * 60 + value.minute) * 60 + value.second, value.microsecond)
+        return value - (EPOCH if value.tzinfo is None else EPOCH.replace(tzinfo=dt.UTC))
+    if isinstance(value, dt.date):
+        return dt.timedelta(value.toordinal() - EPOCH.toordinal())
+    if isinstance(value, dt.time):
+        return dt.timedelta(0, (value.hour * 60 + value.minute) * 60 + value.second, value.microsecond)
     if not isinstance(value, dt.timedelta):
         raise TypeError(f"no date, timestamp, time or duration: {type(value).__name__}")
-    return float(value.days * 86_400 + value.seconds) + value.microseconds / MICROSECOND
+    return value
 
 
 def in_unit(values: Any, name: str) -> Floats:

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from pq.core.arrays import read_only
 from pq.core.choices import Adjacency, Calibration, check_choice
 from pq.core.exact import (
     Number,
@@ -98,8 +99,8 @@ class Plan(Facts):
         if (max(q.denominator for q in relatives) > largest and not rounded) or math.isinf(max(rates)):
             return None
         fractions = [(*q.as_integer_ratio(), 0) if q.denominator <= largest else _in_bits(q) for q in relatives]
-        integers = [_frozen(np.array(table, dtype=np.int64)) for table in (nodes, members, fractions)]
-        return PlanArrays(integers[0], integers[1], integers[2], _frozen(np.array([rates])))
+        integers = [read_only(np.array(table, dtype=np.int64)) for table in (nodes, members, fractions)]
+        return PlanArrays(integers[0], integers[1], integers[2], read_only(np.array([rates])))
 
     def _mechanism(self, i: int) -> Share:
         node = self._node_of[i]
@@ -114,7 +115,7 @@ class Plan(Facts):
     @cached_property
     def quantile_values(self) -> npt.NDArray[np.float64]:
         """(m,) the quantiles as floats in the caller's order, read-only."""
-        return _frozen(np.array([float(q) for q in self.quantiles]))
+        return read_only(np.array([float(q) for q in self.quantiles]))
 
     @property
     def depth(self) -> int:
@@ -216,11 +217,6 @@ def _in_bits(q: Fraction) -> tuple[int, int, int]:
     """A fraction down to a hundred bits: numerator, denominator, and the rest in parts of its square."""
     whole, rest = divmod((q.numerator << 2 * BITS) // q.denominator, 1 << BITS)
     return whole, 1 << BITS, rest
-
-
-def _frozen(array: Any) -> Any:
-    array.flags.writeable = False
-    return array
 
 
 @dataclass(frozen=True)

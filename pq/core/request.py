@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from pq.core.arrays import read_only
 from pq.core.choices import Adaptation, Adjacency, Calibration, OnNan, check_choice
 from pq.core.exact import budget_fraction, distinct_fractions, is_real, quantile_fractions, whole_number
 from pq.core.facts import Facts
@@ -116,9 +117,7 @@ class Request(Facts):
     @cached_property
     def levels(self) -> Array:
         """(d,) `distinct` as floats, read-only."""
-        levels = np.array([float(q) for q in self.distinct])
-        levels.flags.writeable = False
-        return levels
+        return read_only(np.array([float(q) for q in self.distinct]))
 
     @property
     def members(self) -> tuple[tuple[Prior, ...], ...]:

@@ -11,6 +11,8 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, Unpack
 
+import numpy as np
+
 from pq.core.choices import Adjacency, Unknown, check_choice
 from pq.core.exact import budget_text, whole_number
 from pq.core.kind import shown
@@ -27,6 +29,11 @@ WRITTEN: dict[type, tuple[Callable[[Any], str], Callable[[str], Any]]] = {  # th
     dt.timedelta: (
         lambda length: str(length // dt.timedelta(microseconds=1)),
         lambda text: dt.timedelta(microseconds=int(text)),
+    ),
+    np.datetime64: (str, np.datetime64),
+    np.timedelta64: (
+        lambda length: f"{length.astype(np.int64)} {np.datetime_data(length.dtype)[0]}",
+        lambda text: np.int64(text.split()[0]).view(f"m8[{text.split()[1]}]"),
     ),
     Decimal: (str, Decimal),
     Fraction: (str, Fraction),
@@ -143,6 +150,8 @@ def _shown(key: Any) -> str:
 def _written(key: Any) -> Any:
     if isinstance(key, JSON_KEYS):
         return key
+    if getattr(key, "nanoseconds" if isinstance(key, dt.timedelta) else "nanosecond", 0):  # of pandas
+        key = key.asm8
     kind = next(kind for kind in WRITTEN if isinstance(key, kind))
     return {kind.__name__: WRITTEN[kind][0](key)}
 
@@ -156,6 +165,9 @@ def _read(written: Any) -> Any:
         raise TypeError(f"keys must be texts, numbers or one of {', '.join(readers)}")
     ((name, text),) = written.items()
     try:
-        return readers[name](text)
-    except (ValueError, ArithmeticError, TypeError):
-        raise ValueError(f"keys must hold a {name}, got {text!r}") from None
+        found = readers[name](text)
+        if found == found:  # no NaN, no NaT
+            return found
+    except (ValueError, ArithmeticError, TypeError, IndexError):
+        pass
+    raise ValueError(f"keys must hold a {name}, got {text!r}")

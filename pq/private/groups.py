@@ -72,15 +72,16 @@ def release_groups(
         must fit in memory, with person the distinct triples.
     by, value: names of the columns of keys and of numbers, dates, timestamps, times or durations.
     keys: (g,) public keys, or the path of a public CSV file with a column named as `by`; never looked up in the table.
-        They compare by the declared type of the key column: as texts, or as numbers and times are read for a release;
-        where that leaves it open, as with objects, a record has the key that it equals.
+        They compare by the declared type of the key column: as texts, as numbers are read for a release, or as times,
+        exactly; where that leaves it open, as with objects, a record has the key that it equals.
     epsilon: budget of the whole release, all groups together, for a person with all records that one may own.
     priors, size_guess, public_total: as in `release`, alike for all groups, or a mapping from each key to its own.
     person: name of a column of texts, bytes, numbers, dates or times that says whose a record is. Of each person at
         most max_contributions records are kept, in at most max_groups groups, by a rule that looks at that person's
         records only; records without an ID are dropped. Without it both numbers are a promise of the caller's. Of a
         list or a column of objects each ID is read alone: numbers that are exactly equal are one, whatever types they
-        are of, UUIDs and tuples of IDs are IDs, and objects of other classes are none.
+        are of, UUIDs and tuples of IDs are IDs, and objects of other classes are none. Times are one if they are
+        exactly equal, in whatever units and zones.
     max_groups: groups in which one person may have records, at least 1.
     unknown: what becomes of records of no public key: left out ("drop"), or a further group with the key "other".
     max_contributions: records that one person may own in the whole table, at least max_groups, which is the default.

@@ -15,6 +15,7 @@ from typing import Any, Unpack
 
 import numpy as np
 
+from pq.core.arrays import read_only
 from pq.core.budget.events import private_event
 from pq.core.choices import QuantilesOf, check_choice
 from pq.core.exact import budget_float, budget_text, quantile_fractions
@@ -84,7 +85,7 @@ class Release:
     def of(cls, maker: Mechanism, outcome: Outcome, kind: Kind) -> Release:
         """What a mechanism drew with the public facts, in the caller's order."""
         values = outcome.values if _in_order(maker.request) else outcome.values[list(maker.request.positions)]
-        values = _frozen(np.array(kind.from_numbers(values)))
+        values = read_only(np.array(kind.from_numbers(values)))
         whole = getattr(kind, "whole", False)
         drawn = dict(outcome.drawn)
         facts = _facts(maker.origin)
@@ -144,7 +145,7 @@ class Release:
     @property
     def numbers(self) -> Array:
         """The values as floats in the unit of the priors: of dates, timestamps, times and durations in seconds."""
-        return kind_named(self.kind).to_numbers(self.values)
+        return read_only(kind_named(self.kind).to_numbers(self.values))
 
     @property
     def remarks(self) -> tuple[str, ...]:
@@ -249,7 +250,7 @@ class Release:
             maker = prepare(facts["quantiles"], priors=priors, **{name: facts[name] for name in named})
             kind = kind_named(facts["kind"])
             return cls(
-                _frozen(kind.from_numbers(_finite_values(facts["values"], len(maker.request.quantiles)))),
+                read_only(kind.from_numbers(_finite_values(facts["values"], len(maker.request.quantiles)))),
                 **_facts(maker),
                 total=facts["total"],
                 outcome=facts["outcome"],
@@ -273,7 +274,7 @@ def _facts(maker: Mechanism) -> dict[str, Any]:
     request, plan = maker.request, getattr(maker, "plan", None)
     tree = isinstance(plan, Plan)
     return {
-        "quantiles": _frozen(np.array([float(q) for q in request.quantiles])),
+        "quantiles": read_only(np.array([float(q) for q in request.quantiles])),
         "epsilon": budget_float(request.epsilon),
         "max_contributions": request.max_contributions,
         "adjacency": request.adjacency,
@@ -331,8 +332,3 @@ def _read_priors(described: Any) -> Any:
 
 def _in_order(request: Request) -> bool:
     return request.quantiles == request.distinct
-
-
-def _frozen(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    array.flags.writeable = False
-    return array

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from pq.core.arrays import read_only
 from pq.core.choices import nearest
 from pq.core.exact import Number, budget_float, budget_text, whole_number
 from pq.core.kind import NUMBER, SIMPLE_KINDS, Duration, kind_named, shown
@@ -76,6 +77,10 @@ class Forecast:
     error_90: np.ndarray[Any, Any]
     kind: str
     remarks: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        for name in ("quantiles", "gap", "error", "error_90"):
+            object.__setattr__(self, name, read_only(np.array(getattr(self, name))))
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain numbers, text and lists, ready for JSON; durations in seconds."""

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from pq.core.arrays import read_only
 from pq.core.exact import whole_number
 from pq.core.kind import NUMBER, Kind
 from pq.private.columns.door import LARGEST, Array, IntArray, kind_and_floats
@@ -133,7 +134,7 @@ class Counts:
     @cached_property
     def before(self) -> IntArray:
         """(d + 1,) records before each value, and all of them; see `pq.private.columns.cells.Points`."""
-        return np.concatenate([[0], np.cumsum(self.counts)])
+        return read_only(np.concatenate([[0], np.cumsum(self.counts)]))
 
     def records(self, on_nan: str) -> tuple[Array, IntArray]:
         """The values in increasing order, missing ones put where `on_nan` says, and the records before each."""

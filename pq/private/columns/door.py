@@ -23,9 +23,11 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from pq.core.arrays import read_only
 from pq.core.kind import NUMBER, Kind
 from pq.core.quiet import quiet
-from pq.private.columns.declared import Array, declaration_of
+from pq.private.columns.declared import Array
+from pq.private.columns.dtypes import declaration_of
 from pq.private.columns.library import is_ready, library_of
 
 __all__ = ["LARGEST", "Array", "Readable", "SortedColumn", "UnreadColumn", "as_floats", "with_missing"]
@@ -201,8 +203,7 @@ class SortedColumn:
         self.missing = len(values) - len(known)
         known, before = with_ties_counted(known)
         known = known.copy() if np.may_share_memory(known, values) else known
-        known.flags.writeable = False
-        self._known = known, before
+        self._known = read_only(known), before if before is None else read_only(before)
 
     def __repr__(self) -> str:
         return "<SortedColumn of sensitive records>"

@@ -18,8 +18,8 @@ from pq.core.grid import grid_step
 from pq.core.kind import NUMBER
 from pq.core.quiet import quiet
 from pq.private.columns.counts import Counts
-from pq.private.columns.declared import declaration_of
 from pq.private.columns.door import Array, IntArray, Readable, SortedColumn, UnreadColumn
+from pq.private.columns.dtypes import declaration_of
 from pq.private.columns.grouping import GroupedColumn, open_table
 from pq.private.columns.library import is_ready, library_of
 from pq.private.columns.reduce import rounded

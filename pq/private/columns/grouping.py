@@ -20,8 +20,9 @@ import numpy as np
 from pq.core.kind import NUMBER, Kind
 from pq.core.quiet import quiet
 from pq.private.columns.counts import Counts
-from pq.private.columns.declared import Declared, array_of_buffer, declaration_of, running
+from pq.private.columns.declared import Declared, running
 from pq.private.columns.door import as_floats
+from pq.private.columns.dtypes import array_of_buffer, declaration_of
 from pq.private.columns.keys import TEXT, KeyColumn, Keys, declared_type
 from pq.private.columns.library import library_of
 from pq.private.columns.persons import GroupedRecords, Persons, bounded

@@ -21,21 +21,43 @@ import numpy as np
 import numpy.typing as npt
 
 from pq.core.exact import MOST_DIGITS
-from pq.core.kind import TIMES, seconds_of
+from pq.core.kind import (
+    MICROSECOND,
+    PARTS,
+    TICKS,
+    TIMES,
+    Date,
+    Duration,
+    Time,
+    Timestamp,
+    kind_of_ticks,
+    since_start,
+)
+from pq.private.columns.declared import plain_column
+from pq.private.columns.dtypes import declaration_of
+from pq.private.columns.library import library_of
 from pq.private.columns.record import content_of
+from pq.private.columns.strings import in_strings
 
 IdentityForm: TypeAlias = "str | int | float | tuple[str, Any]"  # of a pair, the first says what the second is
 Hashes = npt.NDArray[np.uint64]
 WORD = 2**64
+LISTS = ("to_pylist", "to_list", "tolist")  # how libraries call the list of a column's records
+NAMES: dict[type, str] = {Date: "instant", Timestamp: "instant", Time: "time of day", Duration: "duration"}
+FINEST = PARTS["as"]  # ticks in a second of numpy's finest unit, in which all times are whole
+CYCLES = {"Y": 400, "M": 4_800}  # in which the calendar comes round, of as many days
+DAYS_IN_CYCLE = 146_097
+NO_TIME = np.iinfo(np.int64).min  # numpy's NaT
 
 
 def identity_of(item: Any) -> IdentityForm | None:
     """The form of an ID; None for what is none: a null, a NaN, a blank text, and an object of any class but these.
 
     Texts and bytes are themselves. Numbers that are exactly equal have one form, of whatever types they are; only a
-    `Decimal` of more than `MOST_DIGITS` digits before or after the point is no ID. Times are read in seconds, as values
-    are: a day is the instant at which it begins. UUIDs are IDs, and so are tuples of IDs. What wraps one value is that
-    value, see `pq.private.columns.record.number_of`. Never raises.
+    `Decimal` of more than `MOST_DIGITS` digits before or after the point is no ID. Times that are exactly equal have
+    one, too, in whatever units and zones: a day is the instant at which it begins, and what has no zone is of UTC.
+    UUIDs are IDs, and so are tuples of IDs. What wraps one value is that value, see
+    `pq.private.columns.record.number_of`. Never raises.
 
     >>> identity_of(np.float32(2.0)), identity_of(Decimal("0.50")), identity_of("2"), identity_of(" ")
     (2, 0.5, '2', None)
@@ -44,6 +66,27 @@ def identity_of(item: Any) -> IdentityForm | None:
         return _form_of(item)
     except Exception:  # an object whose own methods fail, or a number without a ratio, as NaN is
         return None
+
+
+def identities_in(column: Any, times: bool) -> tuple[list[IdentityForm | None], npt.NDArray[np.int64]]:
+    """Forms of the IDs in a column, and which of them each record (n,) has.
+
+    times: whether the column is declared to hold dates or times. Their ticks are taken then, not objects of Python or
+    pandas: libraries hold dates that those calendars lack, and units that are finer.
+    """
+    declared = declaration_of(column, library_of(column)) if times else None
+    if declared is None or declared.ticks is None:
+        forms = [identity_of(item) for item in items_of(column)]
+        return forms, np.arange(len(forms))
+    distinct, rows = np.unique(plain_column(declared.ticks(column)), return_inverse=True)
+    return _forms_of_ticks(NAMES[type(declared.kind)], distinct), rows
+
+
+def items_of(records: Any) -> list[Any]:
+    """A column's records one by one, as Python has them."""
+    records = in_strings(records)
+    name = next((name for name in LISTS if hasattr(records, name)), None)
+    return list(records) if name is None else list(getattr(records, name)())
 
 
 def digests_of(forms: Collection[IdentityForm]) -> Hashes:
@@ -102,19 +145,46 @@ def _form_of(item: Any) -> IdentityForm | None:
         return _form_of_number(item)
     if isinstance(item, UUID):
         return "uuid", int(item.int)
+    if library_of(item) == "pyarrow" and hasattr(item, "as_py"):
+        return _form_of_scalar(item)
     inner = content_of(item)
     if inner is not item:
         return identity_of(inner)
     return _form_of_parts(item) if isinstance(item, tuple) else None
 
 
+def _form_of_scalar(item: Any) -> IdentityForm | None:
+    import pyarrow as pa
+
+    is_time: bool = pa.types.is_temporal(item.type)  # which as an object of Python loses its nanoseconds
+    return identities_in(pa.array([item], item.type), True)[0][0] if is_time else identity_of(item.as_py())
+
+
 def _form_of_time(item: Any) -> IdentityForm | None:
-    seconds = float(seconds_of(item))
-    if seconds != seconds:
-        return None
+    if library_of(item) == "pandas":
+        item = item.asm8  # with its nanoseconds
+    if isinstance(item, (np.datetime64, np.timedelta64)):
+        kind = kind_of_ticks(item.dtype)
+        return None if kind is None else _forms_of_ticks(NAMES[type(kind)], np.array([item]))[0]
+    length = since_start(item)
     if isinstance(item, dt.time):
-        return "time of day", seconds
-    return "duration" if isinstance(item, (dt.timedelta, np.timedelta64)) else "instant", seconds
+        length -= item.utcoffset() or dt.timedelta(0)
+    name = "time of day" if isinstance(item, dt.time) else "duration" if isinstance(item, dt.timedelta) else "instant"
+    return name, length // dt.timedelta(microseconds=1) * (FINEST // MICROSECOND)
+
+
+def _forms_of_ticks(name: str, ticks: npt.NDArray[Any]) -> list[IdentityForm | None]:
+    """Of numpy's times, in a unit of a known length; None for what is no time."""
+    unit = np.datetime_data(ticks.dtype)[0]
+    counts = ticks.astype(ticks.dtype.newbyteorder("=")).view(np.int64)
+    known = (counts != NO_TIME).tolist()
+    whole, size = counts.tolist(), FINEST // PARTS[unit] if unit in PARTS else TICKS.get(unit, 604_800) * FINEST
+    if unit in CYCLES:
+        cycles, rest = np.divmod(counts, CYCLES[unit])
+        days = rest.view(f"M8[{unit}]").astype("M8[D]").view(np.int64)
+        whole = [cycle * DAYS_IN_CYCLE + day for cycle, day in zip(cycles.tolist(), days.tolist(), strict=True)]
+        size = TICKS["D"] * FINEST
+    return [(name, count * size) if there else None for count, there in zip(whole, known, strict=True)]
 
 
 def _form_of_decimal(item: Decimal) -> IdentityForm | None:

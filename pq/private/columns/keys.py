@@ -1,9 +1,10 @@
 """Public keys of groups, and which of them a record has (Section 3.1).
 
 The declared type of the key column decides how keys compare, never what the column holds. A column of texts has texts
-for keys. One of numbers, dates, timestamps, times or durations is read as a column of values is, as float64, so that 1,
-1.0 and `True` are one key and "1" is none. Where a type leaves it to the data (objects, lists) a record has the key
-that it equals, one by one. A null, a NaN, and whatever equals no key has no key.
+for keys. One of numbers is read as a column of values is, as float64, so that 1, 1.0 and `True` are one key and "1" is
+none. Dates, timestamps, times and durations compare exactly, as IDs do. Where a type leaves it to the data (objects,
+lists) a record has the key that it equals, one by one, times in whatever unit. A null, a NaN, and whatever equals no
+key has no key.
 """
 
 from __future__ import annotations
@@ -23,21 +24,22 @@ from typing import Any
 
 import numpy as np
 
-from pq.core.kind import NUMBER, Kind
+from pq.core.kind import NUMBER, TIMES, Kind
 from pq.private.columns.counts import IntArray
 from pq.private.columns.declared import Grouping
 from pq.private.columns.door import Array, as_floats
 from pq.private.columns.files import TextFormat, compression_of
-from pq.private.columns.strings import in_strings
+from pq.private.columns.identity import NAMES, identities_in, identity_of, items_of
 from pq.private.columns.tables import OpenTable
-from pq.private.columns.text import CellRule
+from pq.private.columns.text import ISO, CellRule
 
 TEXT = re.compile(
     r"(large_)?string(_view)?(\[.*)?|str|<U.*|varchar|(enum|categorical)([(\[].*)?|dictionary<values=(large_)?string.*",
     re.IGNORECASE | re.DOTALL,
 )
 PLAIN_KEYS = (str, bool, int, float, Decimal, Fraction, dt.date, dt.time, dt.timedelta)
-LISTS = ("to_pylist", "to_list", "tolist")  # how libraries call the list of a column's records
+FINER = re.compile(r"[.,][0-9]{6}[0-9]*[1-9]")  # than Python's times are
+FINE_TIMES = (np.datetime64, np.timedelta64)  # are keys where no type of Python's goes as far
 
 
 @dataclass(frozen=True)
@@ -103,8 +105,11 @@ class Keys:
     def places(self, records: Any) -> IntArray:
         """The place of each record's key (n,); the number of keys for a record that has none. Never raises."""
         unknown = len(self.given)
-        if self.column.kind is not None:
+        if self.column.kind == NUMBER:
             return self._nearest(as_floats(records))
+        if self.column.kind is not None:
+            forms, rows = identities_in(records, times=True)
+            return np.array([self.index.get(form, unknown) for form in forms], dtype=np.int64)[rows]
         items = items_of(records)
         if self.column.texts:
             return np.fromiter(map(self.index.get, items, repeat(unknown)), dtype=np.int64, count=len(items))
@@ -119,16 +124,9 @@ class Keys:
     def _place(self, item: Any, unknown: int) -> int:
         """A record meets the public keys, and no other record."""
         try:
-            return self.index.get(item, unknown)
+            return self.index.get(_in_forms(item), unknown)
         except Exception:  # without a hash, or with an equality that fails
             return unknown
-
-
-def items_of(records: Any) -> list[Any]:
-    """A column's records one by one, as Python has them."""
-    records = in_strings(records)
-    name = next((name for name in LISTS if hasattr(records, name)), None)
-    return list(records) if name is None else list(getattr(records, name)())
 
 
 def listed_keys(keys: Any, column: KeyColumn, by: str) -> list[Any]:
@@ -152,13 +150,20 @@ def keys_of_texts(texts: Iterable[str], column: KeyColumn) -> list[Any]:
     numbers = [CellRule(column.kind).read(cell) for cell in cells]
     if any(map(math.isnan, numbers)):
         raise ValueError(f"keys must be of the column's kind, {column.kind}")
-    return list(column.kind.from_numbers(numbers))
+    if column.kind != NUMBER and any(map(FINER.search, cells)):
+        raise ValueError("keys must be whole microseconds where they are texts")
+    exact = ISO.get(type(column.kind))
+    return list(column.kind.from_numbers(numbers)) if exact is None else list(map(exact, cells))
 
 
 def _plain(key: Any) -> Any:
-    fine = isinstance(key, (np.datetime64, np.timedelta64)) and isinstance(key.item(), int)  # no type of Python's is
-    value = (key.astype(f"{key.dtype.kind}8[us]") if fine else key).item() if isinstance(key, np.generic) else key
-    if value is None or not isinstance(value, PLAIN_KEYS):
+    """A key as an object of Python's, if there is one; raises `TypeError` or `ValueError` for what is no key."""
+    if isinstance(key, TIMES) and identity_of(key) is None:
+        raise ValueError(f"keys must not be missing, nor times of no known length, got {key!r}")
+    value = key.item() if isinstance(key, np.generic) else key
+    if isinstance(key, FINE_TIMES) and isinstance(value, int):  # of nanoseconds, or far from here
+        value = key
+    if value is None or not isinstance(value, (*PLAIN_KEYS, *FINE_TIMES)):
         raise TypeError(f"keys must be texts, numbers, dates or times, got {type(key).__name__}")
     if value != value:
         raise ValueError("keys must not be missing")
@@ -167,18 +172,28 @@ def _plain(key: Any) -> Any:
     return value
 
 
+def _in_forms(item: Any) -> Any:
+    """A time in the form of its own, which is a tuple, as no key is; anything else as it is."""
+    return identity_of(item) if isinstance(item, TIMES) else None if isinstance(item, tuple) else item
+
+
 def _compared(key: Any, column: KeyColumn) -> Any:
     """What records are compared with; raises `TypeError` or `ValueError` for a key that the column's type has not."""
     if column.kind is None:
         if column.texts and not isinstance(key, str):
             raise TypeError(f"keys must be texts, as the column is, got {type(key).__name__}")
-        return key
+        return _in_forms(key)
+    if column.kind != NUMBER:
+        form = identity_of(key) if isinstance(key, TIMES) else None
+        if not isinstance(form, tuple) or form[0] != NAMES[type(column.kind)]:
+            raise TypeError(f"keys must be of the column's kind, {column.kind}, got {type(key).__name__}")
+        return form
     is_number = isinstance(key, (bool, int, float, Decimal, Fraction))
-    if isinstance(key, str) or is_number != (column.kind == NUMBER):
+    if not is_number:
         raise TypeError(f"keys must be of the column's kind, {column.kind}, got {type(key).__name__}")
     try:
-        number = float(key) if is_number else float(column.kind.to_numbers([key])[0])
-    except (OverflowError, TypeError):
+        number = float(key)
+    except OverflowError:
         number = math.inf
     if not math.isfinite(number) or (isinstance(key, int) and number != key):
         raise ValueError(f"keys must be among the float64 numbers, got {key!r}")

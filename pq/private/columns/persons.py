@@ -15,9 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from pq.private.columns.counts import IntArray, finite_numbers
-from pq.private.columns.door import Array, as_floats
-from pq.private.columns.identity import Hashes, IdentityForm, digests_of, identity_of, mixed
-from pq.private.columns.keys import items_of
+from pq.private.columns.door import Array
+from pq.private.columns.identity import Hashes, IdentityForm, digests_of, identities_in, mixed
 
 LARGEST_BOUND = 2**53  # more records than a column may hold
 MOST_ALIKE = 64  # of more records of a person that are alike, so many draw lots for being kept, or as many as may be
@@ -32,12 +31,11 @@ class Persons:
 
     @classmethod
     def of(cls, column: Any, times: bool = False) -> Persons:
-        """IDs are one where they have one form, see `pq.private.columns.identity`. A column that is declared to hold
-        dates or times is read as one of values is, in seconds: libraries hold dates that the calendars of Python and
-        pandas lack, and count in units of their own."""
+        """IDs are one where they have one form, see `pq.private.columns.identity.identities_in`."""
         known: dict[IdentityForm, int] = {}
-        forms = map(identity_of, as_floats(column).tolist() if times else items_of(column))
+        forms, rows = identities_in(column, times)
         codes = np.array([-1 if one is None else known.setdefault(one, len(known)) for one in forms], dtype=np.int64)
+        codes = codes[rows]
         return cls(codes, np.append(digests_of(known), np.uint64(0))[codes])
 
 

@@ -13,16 +13,8 @@ from typing import Any
 from pq.core.choices import nearest
 from pq.core.kind import NUMBER, WHOLE_NUMBER, Date, Kind, Time, Timestamp
 from pq.private.columns.counts import Counts
-from pq.private.columns.declared import (
-    Declared,
-    as_fetched,
-    listed,
-    of_arrow_type,
-    of_pandas_type,
-    of_polars_type,
-    refused,
-    running,
-)
+from pq.private.columns.declared import Declared, refused, running
+from pq.private.columns.dtypes import as_fetched, listed, of_arrow_type, of_pandas_type, of_polars_type
 from pq.private.columns.library import KNOWN, is_table
 from pq.private.columns.reduce import fetched, reduced
 from pq.private.columns.strings import string_of
@@ -114,6 +106,9 @@ def _of_cursor(x: Any, library: str) -> OpenTable | None:
     if library == "duckdb":
         types: Types = {column[0]: partial(of_duckdb_type, column[1]) for column in x.description}
         wide = {column[0] for column in x.description if _name_of(column[1]) == "uhugeint"}  # Arrow has half of it
+        if wide:  # as objects of Python, which have no nanoseconds
+            fine = [column[0] for column in x.description if _name_of(column[1]) == "timestamp_ns"]
+            types |= dict.fromkeys(fine, partial(of_duckdb_type, "timestamp_ns beside uhugeint"))
         return OpenTable(types, lambda names: fetch(names) if wide & {*names} else x.to_arrow_table().column)
 
     return OpenTable({name: lambda: Declared(NUMBER, listed, "none") for name in names}, fetch)

@@ -29,6 +29,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from pq.core.arrays import read_only
 from pq.core.choices import OnNan
 from pq.core.exact import budget_fraction, decimal_fraction, whole_number
 from pq.core.learners import COCOB, private_noise_std
@@ -69,9 +70,17 @@ class LinearPredictor(LaplacePredictor):
         self.resolution = positive(resolution, "resolution")
         self.dimension = whole_number(dimension, "dimension")
         self.standardise = Standardise() if standardise is None else standardise
-        with np.errstate(all="ignore"):  # (m,) in guessed scales
-            self.width = np.clip(self.resolution / self.scale, _NARROWEST, 1.0 / _NARROWEST)
-        self.phi_range = np.full(self.m, 1.0 / _WIDEST), np.maximum(_SHARPEST / self.width, 1.0)
+
+    @property
+    def width(self) -> FloatArray:
+        """(m,) `resolution` in guessed scales."""
+        with np.errstate(all="ignore"):
+            return read_only(np.clip(self.resolution / self.scale, _NARROWEST, 1.0 / _NARROWEST))
+
+    @property
+    def phi_range(self) -> tuple[FloatArray, FloatArray]:
+        """(m,) least and largest inverse scales."""
+        return read_only(np.full(self.m, 1.0 / _WIDEST)), read_only(np.maximum(_SHARPEST / self.width, 1.0))
 
     def known(self, features: npt.ArrayLike) -> FloatArray:
         """Standardised features with the constant, (d + 1,), or (copies, d + 1) if each copy has its own."""

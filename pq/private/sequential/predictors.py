@@ -17,6 +17,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 
+from pq.core.arrays import read_only
 from pq.core.exact import quantile_fractions, whole_number
 from pq.core.grid import check_on_grid, is_on_grid
 from pq.core.kind import in_unit
@@ -232,9 +233,19 @@ class LaplacePredictor(Predictor):
             raise TypeError(f"robust must be a prior or None, got {type(robust).__name__}")
         if copies is not None:
             whole_number(copies, "copies", least=1)
-        self.loc, self.scale = reals_each(loc, self.m, "loc"), reals_each(scale, self.m, "scale")
-        if not np.all(self.scale > 0):
+        self._loc, self._scale = reals_each(loc, self.m, "loc"), reals_each(scale, self.m, "scale")
+        if not np.all(self._scale > 0):
             raise ValueError("scale must be positive")
+
+    @property
+    def loc(self) -> FloatArray:
+        """(m,) the guesses."""
+        return read_only(self._loc.view())  # a copy of a predictor has arrays that are not
+
+    @property
+    def scale(self) -> FloatArray:
+        """(m,) how far off the guesses may be."""
+        return read_only(self._scale.view())
 
     def check(self, request: Request) -> None:
         """Refuse a grid too fine for the guesses."""
