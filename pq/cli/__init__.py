@@ -21,7 +21,7 @@ from typing import Any
 
 import click
 
-from pq.cli.ending import Payment, UnprintedError, ended
+from pq.cli.ending import Payment, UnprintedError, ended, unusable
 from pq.core.choices import nearest
 
 EXIT_STATUS = (
@@ -148,7 +148,7 @@ def written(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise click.ClickException(f"{path} cannot be written: {error.strerror}") from None
+        raise unusable(error, path, "written") from None
 
 
 def refuse(message: Any) -> click.UsageError:
@@ -156,13 +156,36 @@ def refuse(message: Any) -> click.UsageError:
     return click.UsageError(str(message))
 
 
-class PicturePath(click.Path):
+class ReadPath(click.Path):
+    """The path of a file to read. Where nothing or a folder is, the call is wrong; whether what is there can be read
+    is seen when it is opened, which alone can tell."""
+
+    def __init__(self, allow_dash: bool = False) -> None:
+        super().__init__(dir_okay=False, readable=False, allow_dash=allow_dash)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        path = super().convert(value, param, ctx)
+        try:
+            if not (self.allow_dash and path == "-"):
+                os.stat(path)
+        except (FileNotFoundError, NotADirectoryError):
+            self.fail(f"File {click.format_filename(path)!r} does not exist.", param, ctx)
+        except OSError:  # said by whoever opens it
+            pass
+        return path
+
+
+class WrittenPath(click.Path):
+    """The path of a file, or of a folder, to write; whether it can be is seen when it is."""
+
+    def __init__(self, *, folder: bool = False) -> None:
+        super().__init__(file_okay=not folder, dir_okay=folder, readable=False, path_type=Path)
+
+
+class PicturePath(WrittenPath):
     """The path of a picture to write; its suffix says in which format."""
 
     FORMATS = (".png", ".pdf", ".svg")
-
-    def __init__(self) -> None:
-        super().__init__(dir_okay=False, path_type=Path)
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         path = Path(super().convert(value, param, ctx))  # type: ignore[arg-type]

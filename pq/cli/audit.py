@@ -10,7 +10,7 @@ from typing import Any
 import click
 from tqdm import tqdm
 
-from pq.cli import EXIT_STATUS, Named, PicturePath, output_options, refuse, say, tell, written
+from pq.cli import EXIT_STATUS, Named, PicturePath, WrittenPath, output_options, refuse, say, tell, written
 from pq.cli.release import parse_prior, parse_quantiles, tree_options
 from pq.core.exact import quantile_fractions
 from pq.private.mechanisms.protocol import MECHANISMS
@@ -57,12 +57,12 @@ TREE_PAIRS, LAW_PAIRS = 100_000, 1000
 @output_options("Print the largest loss over epsilon alone.")
 @click.option(
     "--full",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=WrittenPath(),
     help="Audit all kinds of settings of the tree, as a CSV file; one that the same command has begun is gone on with.",
 )
 @click.option(
     "--each",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=WrittenPath(),
     help="Audit each mechanism under either adjacency, with and without a grid, as a CSV file.",
 )
 def audit(

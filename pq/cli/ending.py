@@ -49,15 +49,22 @@ class Payment:
 
     def told(self, error: BaseException) -> click.ClickException:
         """What stopped a command after this, in words."""
+        error = unusable(error) if isinstance(error, OSError) else error
         words = "it was interrupted" if isinstance(error, INTERRUPTS) else str(error)
         what = error.message if isinstance(error, click.ClickException) else words
         done = "the release was made and paid for, but not all of it was shown"
         return click.ClickException(f"{done if self.released else 'the release was paid for, but not made'}: {what}")
 
 
+def unusable(error: OSError, path: Any = None, use: str = "used") -> click.ClickException:
+    """What ends a command whose file cannot be opened, read or written: exit code 1. path: of it, if known better."""
+    where = error.filename if path is None else path
+    return click.ClickException(str(error) if where is None else f"{where} cannot be {use}: {error.strerror or error}")
+
+
 def ended(command: Callable[[], Any], payment: Payment) -> int:
-    """Run a command, say what stopped it, and return the exit code. Raises an error that is none of the caller's, where
-    nothing was paid for."""
+    """Run a command, say what stopped it, and return the exit code. Raises an error that is none of the caller's, and
+    none of a file's, where nothing was paid for."""
     error = _stopped(command)
     with _deaf():  # to a second interrupt: the answer to the first is on its way
         return _code_after(error, payment)
@@ -70,6 +77,8 @@ def _code_after(error: BaseException | None, payment: Payment) -> int:
             return 0
         if payment.is_made:
             return _said(payment.told(error), UNSHOWN)
+        if isinstance(error, OSError):
+            return _said(unusable(error), 1)
         if isinstance(error, click.ClickException):
             return _said(error, error.exit_code)
         if isinstance(error, INTERRUPTS):

@@ -11,7 +11,8 @@ from typing import Any
 
 import click
 
-from pq.cli import Named, refuse
+from pq.cli import Named, ReadPath, refuse
+from pq.cli.ending import unusable
 from pq.core.kind import NUMBER, SIMPLE_KINDS, Kind, kind_named
 from pq.private.columns.counts import Counts
 from pq.private.columns.files import OPENERS, TextFormat, compression_of, read_parquet, scan_parquet
@@ -21,7 +22,7 @@ from pq.private.columns.text import CellRule, TextColumn
 STDIN = 0
 KINDS = [str(kind) for kind in SIMPLE_KINDS]
 FILE_OPTIONS = (
-    click.argument("file", type=click.Path(exists=True, dir_okay=False, allow_dash=True)),
+    click.argument("file", type=ReadPath(allow_dash=True)),
     click.option("--column", required=True, help="Name of the column in the header row."),
     click.option("--type", "kind", type=Named(KINDS), default=str(NUMBER), show_default=True,
                  help="What the cells are; dates and times are those of ISO 8601."),
@@ -133,7 +134,7 @@ class FileColumn:
         try:
             yield
         except OSError as error:
-            raise click.ClickException(f"{self.file} cannot be read: {error.strerror}") from None
+            raise unusable(error, self.file, "read") from None
         except (ImportError, RuntimeError) as error:
             raise click.ClickException(str(error)) from None
         except (ValueError, TypeError) as error:

@@ -94,7 +94,7 @@ class GroupOptions:
         table = column.table(*self._others())
         try:
             made = self._release(table, column, asked, settings)
-        except (BudgetExceededError, LedgerError, OSError, RuntimeError) as error:
+        except (BudgetExceededError, LedgerError, RuntimeError) as error:
             raise click.ClickException(str(error)) from None
         except (ValueError, TypeError) as error:
             raise refuse(error) from None

@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from pq.cli import EXIT_STATUS, NearGroup, output_options, refuse, say, tell
+from pq.cli import EXIT_STATUS, NearGroup, ReadPath, WrittenPath, output_options, refuse, say, tell
 from pq.core.budget.events import NEIGHBOURS
 from pq.core.budget.ledger import Ledger, LedgerError
 
@@ -19,6 +19,7 @@ _LONGEST = 400  # characters of a number
 LEDGER_OPTIONS = (
     click.option(
         "--ledger",
+        type=click.Path(dir_okay=False, readable=False),
         metavar="FILE",
         help="Charge this account, made by `pq ledger init`, before anything is computed from the values. What does "
         "not fit is refused before the data are read; data that are not valid cost nothing.",
@@ -63,15 +64,15 @@ def ledger() -> None:
 
 
 @ledger.command(epilog=EXIT_STATUS)
-@click.argument("file", type=click.Path(dir_okay=False))
+@click.argument("file", type=WrittenPath())
 @click.option("--total", required=True, help="All the epsilon that may be spent on a person, such as 1.5 or 3/2.")
 @click.option(
     "--delta", help="All the delta that may be spent; with one, many small releases cost less than their sum."
 )
 @output_options("Print nothing.")
-def init(file: str, total: str, delta: str | None, as_json: bool, quiet: bool) -> None:
+def init(file: Path, total: str, delta: str | None, as_json: bool, quiet: bool) -> None:
     """Make an account in FILE, which must not be there yet; on a local disk."""
-    if Path(file).exists() and Path(file).stat().st_size:  # an empty one is what a full disk has left of an account
+    if file.exists() and file.stat().st_size:  # an empty one is what a full disk has left of an account
         raise refuse(f"{file} is there already")
     try:
         with readable():
@@ -84,7 +85,7 @@ def init(file: str, total: str, delta: str | None, as_json: bool, quiet: bool) -
 
 
 @ledger.command(epilog=EXIT_STATUS)
-@click.argument("file", type=click.Path(exists=True, dir_okay=False))
+@click.argument("file", type=ReadPath())
 @output_options("Print the epsilon that remains alone.")
 def show(file: str, as_json: bool, quiet: bool) -> None:
     """Print what was spent from FILE, by whom, when and for what, and what remains.
@@ -98,7 +99,7 @@ def show(file: str, as_json: bool, quiet: bool) -> None:
 
 
 @ledger.command(epilog=EXIT_STATUS)
-@click.argument("file", type=click.Path(exists=True, dir_okay=False))
+@click.argument("file", type=ReadPath())
 def event(file: str) -> None:
     """Print all spends from FILE as an event of dp_accounting, in JSON, for other accountants."""
     with readable():

@@ -10,11 +10,11 @@ from typing import Any
 
 import click
 
-from pq.cli import refuse, written
+from pq.cli import WrittenPath, refuse, written
 from pq.private.report import checked_texts
 
 REPORT_OPTIONS = (
-    click.option("--report", type=click.Path(dir_okay=False, path_type=Path), help="Write a page to show, in HTML."),
+    click.option("--report", type=WrittenPath(), help="Write a page to show, in HTML."),
     click.option("--title", default="", help="Heading of the page; without it the column's name."),
     click.option("--unit", default="", help="Unit of the values, for the page."),
 )  # fmt: skip

@@ -118,6 +118,13 @@ def is_free(lock: Any) -> bool:
     return free
 
 
+def is_mine(lock: Any) -> bool:
+    """Whether this very thread holds a lock of `threading.RLock`. Who asks before taking one is then a handler of
+    signals, and would come into the middle of what it interrupts."""
+    mine: bool = lock._is_owned()
+    return mine
+
+
 def _properties() -> Iterator[Any]:
     """Every `cached_property` of the package's classes."""
     package = __name__.partition(".")[0]

@@ -69,7 +69,8 @@ def release_groups(
 
     table: a data frame or a lazy query of polars, DuckDB, Dask, Spark, pandas, pyarrow or whatever else narwhals knows,
         or a mapping from names to columns. A query is reduced where it lives: only the distinct pairs of key and value
-        must fit in memory, with person the distinct triples.
+        must fit in memory, with person the distinct triples. Keys and IDs that are texts or bytes are refused in
+        queries of engines that are not named here, which may call different ones equal: hand over the result.
     by, value: names of the columns of keys and of numbers, dates, timestamps, times or durations.
     keys: (g,) public keys, or the path of a public CSV file with a column named as `by`; never looked up in the table.
         They compare by the declared type of the key column: as texts, as numbers are read for a release, or as times,

@@ -82,7 +82,10 @@ def _system_normals(shape: tuple[int, ...]) -> FloatArray:
 
 ROUNDING_BITS = 20  # a private sum is rounded to the noise's standard deviation over 2^20, or a little less
 
-BROKE_OFF = "this sequence broke off within a step; start a new one, which spends anew"
+BROKE_OFF = (
+    "this sequence broke off within a step; start a new one, which spends anew. (Where a handler of signals asks in the"
+    " middle of a step, that goes on.)"
+)
 
 
 class _Aggregator:

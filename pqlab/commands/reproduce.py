@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from pq.cli import fresh_folder, numbered_folders, refuse, say
+from pq.cli import WrittenPath, fresh_folder, numbered_folders, refuse, say
 
 RUNS = Path("runs")
 PREFIX = "reproduce"
@@ -34,7 +34,7 @@ class _Label(click.ParamType):
               help="Sizes: the paper's own, minutes, or seconds to try the machinery.")  # fmt: skip
 @click.option("--workers", type=click.IntRange(min=1), default=None, help="Processes; all processors by default.")
 @click.option("--seed", type=click.IntRange(min=0), show_default="0")
-@click.option("--out", type=click.Path(file_okay=False, path_type=Path), default=None,
+@click.option("--out", type=WrittenPath(folder=True), default=None,
               help="Folder of the run; by default a new one in runs/.")  # fmt: skip
 @click.option("--resume", is_flag=True, help="Go on with the run in that folder, by default with the latest in runs/; "
               "its figures, profile and seed need not be said again.")  # fmt: skip

@@ -11,7 +11,7 @@ from typing import Any
 import click
 import nbformat
 
-from pq.cli import fresh_folder, project_folder, refuse, say
+from pq.cli import WrittenPath, fresh_folder, project_folder, refuse, say
 from pqlab.pages.course import FILE, lessons
 from pqlab.pages.notebook import (
     KERNEL,
@@ -41,7 +41,7 @@ from pqlab.pages.parameters import ParameterError, code_for, parse_all
 )
 @click.option("--profile", type=click.Choice(["quick", "paper"]), help="The same as -p profile VALUE.")
 @click.option(
-    "-o", "--output", type=click.Path(file_okay=False, path_type=Path), default=Path("runs"), show_default=True,
+    "-o", "--output", type=WrittenPath(folder=True), default=Path("runs"), show_default=True,
     help="Folder that receives a new folder for each run.",
 )  # fmt: skip
 @click.option("--list", "listed", is_flag=True, help="List the project's pages and their parameters, and run none.")

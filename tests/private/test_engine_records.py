@@ -111,6 +111,26 @@ def test_texts_of_a_connection_are_read_whatever_it_makes_of_them(factory: Any) 
     assert connection.text_factory is factory
 
 
+@pytest.mark.parametrize("cell", ["2020-01-02", "2020-13-01"])
+@pytest.mark.parametrize("asked", ["select day, pay from t", 'select +day as "day [date]", pay from t'])
+def test_no_converter_of_a_cursor_decides_what_is_released(asked: str, cell: str) -> None:
+    """SQLite's own converter of dates fails at the second cell, after the charge."""
+    connection = sqlite3.connect(":memory:", detect_types=sqlite3.PARSE_DECLTYPES | sqlite3.PARSE_COLNAMES)
+    connection.execute("create table t (day date, pay real)")
+    connection.executemany("insert into t values (?, ?)", [("2020-01-01", 1.0), (cell, 2.0)])
+    ledger, options = pq.Ledger(3), {"epsilon": 1, "priors": pq.Uniform(0, 4), "mechanism": "tree"}
+    for wanted in (asked.replace(", pay", ""), asked):
+        with pytest.raises(TypeError, match=r"'day' has one\. .* coalesce"):
+            pq.release(connection.execute(wanted), [0.5], ledger=ledger, **options)
+    with pytest.raises(TypeError, match="without converters"):
+        pq.count(connection.execute(asked), "pay", person="day")
+    assert ledger.spent == 0
+    plain = "select coalesce(day, null) as day, pay from t"
+    assert pq.count(connection.execute(plain), "pay", person="day").counts.tolist() == [1, 1]
+    pq.release(connection.execute("select pay from t"), [0.5], ledger=ledger, **options)
+    assert ledger.spent == 1
+
+
 class Unhashable(type):
     """A class of classes that cannot be put into a set."""
 

@@ -16,11 +16,13 @@ from typing import Any
 import dask
 import dask.dataframe as dd
 import duckdb
+import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from narwhals import Implementation
 
 import pq
 from pq.core.grid import grid_step
@@ -196,6 +198,28 @@ def test_no_rows_and_rows_of_no_key_are_no_error(engine: str) -> None:
     for table in (some[:0], some.filter(pa.array([key is None for key in some["key"].to_pylist()]))):
         for person in (None, "id"):
             assert grouped(ENGINES[engine](table), ["a", "z"], False, person=person) == empty
+
+
+@pytest.mark.parametrize("engine", [Implementation.IBIS, Implementation.SQLFRAME, Implementation.UNKNOWN])
+@pytest.mark.parametrize("texts", [["p", "P", "q"], [b"p", b"P", b"q"]])
+def test_texts_are_compared_by_no_engine_that_may_have_a_collation(
+    monkeypatch: pytest.MonkeyPatch, engine: Implementation, texts: list[Any]
+) -> None:
+    """Of ibis over a column that is blind to case, one person's records decided whose others were."""
+    monkeypatch.setattr(nw.LazyFrame, "implementation", property(lambda _: engine))
+    query = pl.LazyFrame({"k": texts, "n": [1, 2, 2], "x": [1.0, 2.0, 3.0]})
+    asked: dict[str, Any] = {"value": "x", "epsilon": 1, "priors": pq.Uniform(0, 4), "ledger": pq.Ledger(1)}
+    if isinstance(texts[0], str):  # of which keys can be
+        with pytest.raises(TypeError, match=r"by must .* \.to_pyarrow\(\)"):
+            pq.release_groups(query, [0.5], by="k", keys=["p"], **asked)
+    with pytest.raises(TypeError, match=r"person must .* \.to_pyarrow\(\)"):
+        pq.release_groups(query, [0.5], by="n", keys=[1], person="k", **asked)
+    with pytest.raises(TypeError, match=r"person must .* \.to_pyarrow\(\)"):
+        pq.count(query, "x", person="k")
+    assert asked["ledger"].spent == 0
+    assert len(pq.release_groups(query, [0.5], by="n", keys=[1, 2], person="n", **asked).groups) == 2
+    assert pq.count(query.collect(), "x", person="n").counts.tolist() == [1, 1]
+    assert pq.count(query, "x").counts.tolist() == [1, 1, 1]
 
 
 def test_texts_that_a_collation_calls_equal_are_not() -> None:

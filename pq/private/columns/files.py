@@ -166,9 +166,11 @@ def scan_parquet(path: str) -> Any:
     """The Parquet file of that name as a query of the first engine that is installed and reads it.
 
     Engines take names for patterns of many files, for addresses, and folders for columns; here it is one file and what
-    it holds. Raises `ValueError` for a file that none reads, with the same words for every fault, and `ImportError`
-    without an engine.
+    it holds. Raises `OSError` for a file that cannot be opened, `ValueError` for one that none reads, with the same
+    words for every fault, and `ImportError` without an engine.
     """
+    if not Path(path).is_fifo():  # which opening would empty
+        Path(path).open("rb").close()
     engines = [name for name in PARQUET_READERS if find_spec(name) is not None]
     if not engines:
         raise ImportError(f"reading Parquet needs one of the packages {', '.join(PARQUET_READERS)}")

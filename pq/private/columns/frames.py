@@ -41,8 +41,8 @@ def count(
     """Count the records at each value of a sensitive column, of any size, for `pq.release` (Section 3.1).
 
     x: a data frame or a lazy query of pandas, polars, pyarrow, DuckDB, Dask, Spark or whatever else narwhals knows, a
-        reader of record batches, a cursor with a result, or a single column (a list, an array, a series). A query is
-        reduced where it lives: only its distinct values must fit in memory.
+        reader of record batches, a cursor with a result (of SQLite without converters), or a single column (a list, an
+        array, a series). A query is reduced where it lives: only its distinct values must fit in memory.
     value: name of the column of numbers, dates, timestamps, times or durations; None if x has one column only, or one
         beside count.
     count: name of a column that says for how many records a row stands; None if each row is one record. A fraction
@@ -53,7 +53,7 @@ def count(
     person: name of a column of texts, bytes, numbers, dates or times that says whose record a row is; a row without an
         ID is dropped, and of a person at most max_contributions records are kept, by a rule that looks at that person's
         records only. Not beside count, and the distinct pairs of person and value must fit in memory. IDs in lists and
-        columns of objects are read as in `pq.release_groups`.
+        columns of objects are read as in `pq.release_groups`, and texts in a query are IDs in the engines named there.
         max_contributions: at least 1; the counts carry it, and `pq.release` refuses them where it is promised less.
 
     Returns `Counts`, which stands for the column in `pq.release` and has the same law. Raises `TypeError` or

@@ -32,6 +32,8 @@ from pq.private.columns.tables import OpenTable, Types, declared_in, opened
 KEY, VALUE, PERSON, RECORDS = COLUMNS = ("key", "value", "person", "records")
 NO_KEY = float("inf")  # where a record has none of the public keys, which are finite
 LONG_LIST = 300  # keys: DuckDB takes about as long to look each record up among them as to count it
+# Engines, by narwhals' names, in which texts that are told to be compared as they are differ where any character does.
+EXACT = {"POLARS", "PANDAS", "PYARROW", "DASK", "DUCKDB", "PYSPARK", "PYSPARK_CONNECT"}
 EVERY_ROW = 2**62  # of a query: a limit that cuts nothing off, but lets no engine filter before it
 # What an ID may be beside what a key may be: bytes. All else is refused, such as several values, types whose records an
 # engine calls equal where Python does not (a month and thirty days), or that Python cannot always list.
@@ -78,6 +80,8 @@ class GroupedColumn:
             known = None if column is None or by is None else Keys.of(keys, column, by)
             who = None if person is None else _ids(table, person)
             engine = table.lazy is not None and "none" not in [one.grouping for one in (declared, column, who) if one]
+            if engine:
+                _check_comparison(table.lazy, {"by": column, "person": who})
             times = who is not None and who.kind not in (None, NUMBER)
             return cls(table, columns, known, declared, step, others, engine, times)
 
@@ -172,6 +176,21 @@ class GroupedColumn:
         """The columns of keys and of persons that are declared to hold texts."""
         names = {name for what, name in self.columns.items() if what != "value"}
         return {name for name in names if TEXT.fullmatch(str(declared_type(self.table, name)))}
+
+
+def _check_comparison(frame: Any, columns: dict[str, KeyColumn | None]) -> None:
+    """Raises `TypeError` naming the argument whose column of texts or bytes an engine might compare by a rule of its
+    own, as a collation is: different IDs or keys would be one, and which of them that is up to other records. Numbers
+    and times that differ are equal by no such rule."""
+    if frame.implementation.name in EXACT:
+        return
+    for argument, column in columns.items():
+        if column is not None and column.kind is None:
+            raise TypeError(
+                f"{argument} must name a column of numbers, dates or times in a query of "
+                f"{frame.implementation.name.lower()}, which may call different texts equal; hand over the query's "
+                "result as a table in memory, such as its .to_pyarrow()"
+            )
 
 
 def without_collations(frame: Any, columns: list[str], texts: set[str]) -> Any:

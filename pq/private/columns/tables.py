@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -97,6 +98,7 @@ def _of_cursor(x: Any, library: str) -> OpenTable | None:
     if x.description is None:
         raise TypeError("x must be a cursor with a result")
     names = _different([column[0] for column in x.description])
+    _check_converters(x, names)
 
     def fetch(wanted: list[str]) -> Callable[[str], Any]:
         with _undecoded(x):
@@ -112,6 +114,21 @@ def _of_cursor(x: Any, library: str) -> OpenTable | None:
         return OpenTable(types, lambda names: fetch(names) if wide & {*names} else x.to_arrow_table().column)
 
     return OpenTable({name: lambda: Declared(NUMBER, listed, "none") for name in names}, fetch)
+
+
+def _check_converters(cursor: Any, names: list[str]) -> None:
+    """Raises `TypeError` naming x for a cursor of SQLite that has a converter for a column, which may fail at one
+    record and cannot be taken off. It is found among what the cursor holds: a list of them, None for a column without.
+    """
+    if not isinstance(cursor, sqlite3.Cursor):
+        return
+    for held in gc.get_referents(cursor):
+        if type(held) in (list, tuple) and len(held) == len(names) and any(map(callable, held)):
+            name = next(name for name, converter in zip(names, held, strict=True) if converter is not None)
+            raise TypeError(
+                f"x must be a cursor without converters, which may fail at a record: {name!r} has one. Connect without "
+                "detect_types, or select an expression in its place, such as coalesce(name, null) as name"
+            )
 
 
 @contextmanager

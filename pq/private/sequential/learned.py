@@ -37,7 +37,7 @@ from pq.core.learners.gradient import steady
 from pq.core.losses.laplace import laplace_interval_learned
 from pq.core.priors.arguments import finite_number, positive
 from pq.private.columns.frames import records_of
-from pq.private.noise import BROKE_OFF, Normals, StepsExceeded
+from pq.private.noise import Normals
 from pq.private.noise_ftrl import DPFTRL
 from pq.private.sequential.predictors import FloatArray, LaplacePredictor, PrivatePredictor, Standardise
 
@@ -325,6 +325,7 @@ class DPLearned(LinearPredictor, PrivatePredictor):
 
     def learn(self, features: npt.ArrayLike, x: Any) -> None:
         """One private step of both runs on the loss of the records; an empty data set is a step like any other."""
+        self.check_step()
         self.learn_intervals(features, *optimal_interval(x, self.quantiles, self._on_nan))
 
     def learn_intervals(self, features: npt.ArrayLike, lower: FloatArray, upper: FloatArray) -> None:
@@ -333,10 +334,7 @@ class DPLearned(LinearPredictor, PrivatePredictor):
 
     def descend(self, gradients: tuple[FloatArray, FloatArray]) -> None:
         """One private step along gradients by v and by phi that are known already; for experiments."""
-        if getattr(self, "_under_way", False):
-            raise RuntimeError(BROKE_OFF)
-        if self.steps_left < 1:
-            raise StepsExceeded("all planned steps of the predictor are taken")
+        self.check_step()
         self._under_way = True  # an interrupt between the two runs leaves them at different steps
         self.used, self._taken = True, self._taken + 1
         for run, gradient, bound in zip(self._runs, gradients, self.clip, strict=True):

@@ -26,6 +26,7 @@ from pq.core.priors.arguments import finite_number, reals_each
 from pq.core.request import Request, distinct_priors
 from pq.private.mechanisms import Mechanism, mechanism_for, with_priors
 from pq.private.mechanisms.joint.plan import is_orderable
+from pq.private.noise import BROKE_OFF, StepsExceeded
 from pq.private.result import Release
 from pq.private.sequential.state import described
 
@@ -95,6 +96,7 @@ class PrivatePredictor(Predictor):
 
     private = True
     used: bool = False
+    _under_way: bool = False  # stays true where a step broke off
     epsilon: Fraction | float
     delta: float
 
@@ -102,6 +104,14 @@ class PrivatePredictor(Predictor):
     def steps_left(self) -> float:
         """How many data sets it can still learn from."""
         return math.inf
+
+    def check_step(self) -> None:
+        """Refuse, before the release of a day, to learn from it: raises `StepsExceeded` where all planned steps are
+        taken, and `RuntimeError` where one broke off."""
+        if self._under_way:
+            raise RuntimeError(BROKE_OFF)
+        if self.steps_left < 1:
+            raise StepsExceeded("all planned steps of the predictor are taken")
 
     @abstractmethod
     def learn(self, features: npt.ArrayLike, x: Any) -> None:

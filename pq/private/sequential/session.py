@@ -15,7 +15,6 @@ from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
-from threading import Lock
 from typing import Any, Literal
 
 import numpy as np
@@ -27,14 +26,13 @@ from pq.core.budget.ledger import Ledger, as_ledger
 from pq.core.choices import check_choice, check_name
 from pq.core.exact import Number, budget_float, budget_fraction, quantile_fractions
 from pq.core.kind import in_unit
-from pq.core.locks import ForkedError, Process, Renewable
+from pq.core.locks import ForkedError, Process, Renewable, is_mine
 from pq.core.priors import LogUniform
 from pq.core.priors.arguments import finite_number
 from pq.core.request import Request
 from pq.private.columns.counts import Counts
 from pq.private.columns.door import Readable
 from pq.private.mechanisms import Mechanism
-from pq.private.noise import StepsExceeded
 from pq.private.randomness import Source, generator_from
 from pq.private.release import Release, fulfil, promised_column, release
 from pq.private.sequential.predictors import Predictor, PrivatePredictor
@@ -46,6 +44,7 @@ _OPTIONS = {
     if parameter.kind is parameter.KEYWORD_ONLY and name not in ("epsilon", "priors", "rng", "ledger", "purpose")
 }
 ENDLESS = ("tree", "cells")  # mechanisms that have a law at an infinite epsilon
+WITHIN_FORK = "this sequence was forked in the middle of a step, which is its parent's to finish"
 Individuals = Literal["disjoint", "overlap"]
 Composition = Literal["pure", "zcdp"]
 
@@ -126,7 +125,7 @@ class Session:
     def _begin(self, rng: np.random.Generator | None) -> None:
         """A sequence of its own, of this process: a name in a ledger, a source of noise, a lock."""
         self._pool, self._rng = f"sequence {secrets.token_hex(8)}", rng
-        self._process, self._lock = os.getpid(), Renewable(Lock)
+        self._process, self._lock = os.getpid(), Renewable()
         self._maker: Mechanism | None = None  # of the last data set
 
     def __copy__(self) -> Session:
@@ -143,12 +142,14 @@ class Session:
     def step(self, features: npt.ArrayLike, x: Any) -> Release:
         """Release the quantiles of the next data set x (n,), n = 0 included, and let the predictor take note.
 
-        An exception that comes after the release has it in a list, `releases`.
+        An exception that comes after the release has it in a list, `releases`. Raises `RuntimeError` in a handler of
+        signals that interrupts a step or a `save`.
         """
+        self._check_turn()
         if os.getpid() != self._process:
             self._begin(None)
         if self._torn:
-            raise ForkedError("this sequence was forked in the middle of a step, which is its parent's to finish")
+            raise ForkedError(WITHIN_FORK)
         process = Process()
         try:
             with self._lock.now, np.errstate(all="ignore"):  # public features and released values may be of any size
@@ -158,10 +159,17 @@ class Session:
         process.check()
         return released
 
+    def _check_turn(self) -> None:
+        """Refuse a handler of signals what it would wait for in vain: its own thread is in the middle of it."""
+        if is_mine(self._lock.now):
+            if os.getpid() != self._process:
+                raise ForkedError(WITHIN_FORK)
+            raise RuntimeError("this sequence is in the middle of a step or a save of this thread; come back after it")
+
     def _step(self, features: npt.NDArray[np.float64], x: Any) -> Release:
         learner = self.predictor if isinstance(self.predictor, PrivatePredictor) else None
-        if learner is not None and learner.steps_left < 1:
-            raise StepsExceeded("all planned steps of the predictor are taken")
+        if learner is not None:
+            learner.check_step()
         self._maker = maker = self.predictor.maker(features, self._request, self._maker)
         column = promised_column(x, maker)  # refuses a declared type before the charge
         source = Source(self._rng)  # of the process that pays
@@ -243,12 +251,13 @@ class Session:
 
         The file holds the private sums of a `DPLearned` before noise: it is as sensitive as the records. The ledger is
         not in it, only its identity. Random streams are not either: what has been drawn stays drawn, what comes is
-        drawn anew.
+        drawn anew. Raises `RuntimeError` in a handler of signals that interrupts a step.
         """
         self._store(Path(path).resolve())
 
     def _store(self, path: Path) -> Identity:
         """`save`, and what tells the file from any other."""
+        self._check_turn()
         with self._lock.now:  # not in the middle of a step
             state = self.__getstate__()
             state["ledger"] = None if self.ledger is None else self.ledger.identity
