@@ -138,3 +138,18 @@ class DPFTRL:
             largest = float(np.max(np.abs(slope), initial=0.0))  # taken out first, so that squares do not overflow
             norm = largest * float(np.sqrt(np.sum((slope / largest) ** 2))) if largest > 0 else 0.0
             return slope * (self._clip / norm) if norm > self._clip else slope
+
+
+def shorten(gradient: FloatArray, bound: float, batch: int = 0) -> FloatArray:
+    """Gradients no longer than the bound in Euclidean norm over all but the first `batch` axes; not finite counts as 0.
+
+    >>> shorten(np.array([3.0, 4.0]), 1.0)
+    array([0.6, 0.8])
+    """
+    finite = np.where(np.isfinite(gradient), gradient, 0.0)
+    axes = tuple(range(batch, finite.ndim))
+    with np.errstate(all="ignore"):
+        largest = np.max(np.abs(finite), axis=axes, keepdims=True, initial=0.0)
+        unit = np.where(largest > 0, largest, 1.0)
+        norm = largest * np.sqrt(np.sum((finite / unit) ** 2, axis=axes, keepdims=True))
+        return np.where(norm > bound, finite * (bound / np.where(norm > 0, norm, 1.0)), finite)

@@ -22,8 +22,9 @@ from pq.learners import StepsExceeded, private_noise_std, square_root_variances
 from pq.losses import laplace_linear, proxy_interval, widen
 from pq.private.columns.cells import Points
 from pq.private.mechanisms.tree import Tree
+from pq.private.noise_ftrl import shorten
 from pq.private.sequential import session as sessions
-from pq.private.sequential.learned import optimal_interval, shorten
+from pq.private.sequential.learned import optimal_interval
 from pq.sequential import DPLearned, NonPrivate, PubPrev, PubProx, Session, Standardise, Static, release_sequence
 from pqlab.experiments import sequential as experiments
 from pqlab.experiments.sequential import Day, Lockstep, Releaser

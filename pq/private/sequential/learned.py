@@ -38,7 +38,7 @@ from pq.core.losses.laplace import laplace_interval_learned
 from pq.core.priors.arguments import finite_number, positive
 from pq.private.columns.frames import records_of
 from pq.private.noise import Normals
-from pq.private.noise_ftrl import DPFTRL
+from pq.private.noise_ftrl import DPFTRL, shorten
 from pq.private.sequential.predictors import FloatArray, LaplacePredictor, PrivatePredictor, Standardise
 
 _SHARPEST = 4.0  # a scale of a quarter of the resolution puts 86% of the prior on one value of the data
@@ -340,18 +340,3 @@ class DPLearned(LinearPredictor, PrivatePredictor):
         for run, gradient, bound in zip(self._runs, gradients, self.clip, strict=True):
             run.update(gradient if self.copies is None else shorten(gradient, bound, 1))  # alone it clips by itself
         self._under_way = False
-
-
-def shorten(gradient: FloatArray, bound: float, batch: int = 0) -> FloatArray:
-    """Gradients no longer than the bound in Euclidean norm over all but the first `batch` axes; not finite counts as 0.
-
-    >>> shorten(np.array([3.0, 4.0]), 1.0)
-    array([0.6, 0.8])
-    """
-    finite = np.where(np.isfinite(gradient), gradient, 0.0)
-    axes = tuple(range(batch, finite.ndim))
-    with np.errstate(all="ignore"):
-        largest = np.max(np.abs(finite), axis=axes, keepdims=True, initial=0.0)
-        unit = np.where(largest > 0, largest, 1.0)
-        norm = largest * np.sqrt(np.sum((finite / unit) ** 2, axis=axes, keepdims=True))
-        return np.where(norm > bound, finite * (bound / np.where(norm > 0, norm, 1.0)), finite)
