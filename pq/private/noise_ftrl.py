@@ -131,13 +131,7 @@ class DPFTRL:
         self._point = self._leader(np.asarray(self._sums.add(self._shorten(slope))))
 
     def _shorten(self, slope: FloatArray) -> FloatArray:
-        slope = np.where(np.isfinite(slope), slope, 0.0)
-        if self._clip is None:
-            return slope
-        with np.errstate(all="ignore"):
-            largest = float(np.max(np.abs(slope), initial=0.0))  # taken out first, so that squares do not overflow
-            norm = largest * float(np.sqrt(np.sum((slope / largest) ** 2))) if largest > 0 else 0.0
-            return slope * (self._clip / norm) if norm > self._clip else slope
+        return np.where(np.isfinite(slope), slope, 0.0) if self._clip is None else shorten(slope, self._clip)
 
 
 def shorten(gradient: FloatArray, bound: float, batch: int = 0) -> FloatArray:
@@ -149,7 +143,7 @@ def shorten(gradient: FloatArray, bound: float, batch: int = 0) -> FloatArray:
     finite = np.where(np.isfinite(gradient), gradient, 0.0)
     axes = tuple(range(batch, finite.ndim))
     with np.errstate(all="ignore"):
-        largest = np.max(np.abs(finite), axis=axes, keepdims=True, initial=0.0)
+        largest = np.max(np.abs(finite), axis=axes, keepdims=True, initial=0.0)  # taken out: squares might overflow
         unit = np.where(largest > 0, largest, 1.0)
         norm = largest * np.sqrt(np.sum((finite / unit) ** 2, axis=axes, keepdims=True))
         return np.where(norm > bound, finite * (bound / np.where(norm > 0, norm, 1.0)), finite)
