@@ -69,7 +69,7 @@ def by_cells(x: Array, quantiles: list[Fraction], rng: np.random.Generator) -> F
     maker = Cells(Request.of(quantiles, epsilon=1, priors=PRIOR, mechanism="cells", size_guess=SIZE))
     plan, column = replace(maker.plan, smooth=False), Points(x)
     outcome = draw_cells(plan, column, Source(rng).bytes)
-    largest, epsilon = float(np.max(records_in_cells(column, outcome.edges))), float(plan.epsilon_counts)
+    largest, epsilon = float(np.max(records_in_cells(column, outcome.edges, plan.step))), float(plan.epsilon_counts)
     values = cell_values(plan, outcome, [float(q) for q in quantiles])
     return values, pq.bounds.cells_gap(float(max(quantiles)), len(outcome.counts), largest, epsilon, BETA)
 

@@ -14,6 +14,7 @@ from pq.core.priors import Prior
 from pq.core.priors.log_uniform import knows_scale
 
 SMALLEST_STEP = Fraction(1, 10**200)
+ULPS = 8  # by which the middle between two multiples is off at most where records are rounded
 OFF_GRID = 1e-6  # of a step: how far a value may be off a multiple that it means
 LATTICE_END = 2.0**51  # multiples beyond count as this one: further out, the middles between multiples are no floats
 
@@ -27,6 +28,31 @@ def to_units(values: Any, step: Fraction) -> Any:
 def from_units(units: Any, step: Fraction) -> Any:
     """Multiples of the step as the float64 nearest to their decimal value: 3 units of 0.1 are 0.3."""
     return units * float(step.numerator) / float(step.denominator)
+
+
+def rounded_units(values: Any, step: Fraction) -> Any:
+    """Values at the nearest multiples, halves at the even one, in units of the step: what a grid makes of a record."""
+    with np.errstate(all="ignore"):  # whoever asks: records without bounds tell nobody by a warning
+        return np.minimum(np.maximum(np.rint(to_units(values, step)), -LATTICE_END), LATTICE_END)
+
+
+def last_rounded(ends: Any, step: Fraction) -> Any:
+    """The largest numbers that are at or below some ends (k,) once they are rounded: as many records are up to these as
+    there are, rounded, up to the ends. Infinite where all or none are.
+
+    The digits of the middle between two multiples and those of a record in units are rounded on their own.
+
+    >>> last_rounded(np.array([0.5, 1.0, 1.5]), Fraction(1)).tolist()  # 0.5 goes down, 1.5 goes up
+    [0.5, 1.4999999999999998, 1.4999999999999998]
+    """
+    nearest = rounded_units(ends, step)
+    units = np.where(from_units(nearest, step) <= ends, nearest, nearest - 1.0)
+    middles = from_units(units + 0.5, step)
+    near = middles + np.arange(-ULPS, ULPS + 0.5, 0.5)[:, None] * np.spacing(
+        np.abs(middles)
+    )  # finer below a power of 2
+    last = np.max(np.where(rounded_units(near, step) <= units, near, -np.inf), axis=0)
+    return np.where(units < LATTICE_END, last, np.inf)
 
 
 def grid_step(grid: Any) -> Fraction | None:

@@ -28,7 +28,7 @@ from typing import Any, Literal
 import numpy as np
 
 from pq.core.curves import LEVELS, MonotoneCurve, joint_support
-from pq.core.grid import LATTICE_END, from_units, to_units
+from pq.core.grid import LATTICE_END, from_units, rounded_units, to_units
 from pq.core.priors.arguments import finite_number
 from pq.core.request import LARGEST_SIZE, Request, size_number
 from pq.private.columns.door import LARGEST, Array
@@ -152,7 +152,7 @@ class ReleasedCurve:
         step = self.request.step
         if step is None:
             return places
-        return np.asarray(from_units(np.clip(np.rint(to_units(places, step)), -LATTICE_END, LATTICE_END), step) + 0.0)
+        return np.asarray(from_units(rounded_units(places, step), step) + 0.0)
 
     def shaped(self, levels: Array, shape: Shape) -> Array:
         """Places at levels of a column of some shape, on the grid."""

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from pq.core.curves import LEVELS, MonotoneCurve, joint_support, prior_table
-from pq.core.grid import LATTICE_END, from_units, to_units
+from pq.core.grid import from_units, rounded_units
 from pq.core.priors import OrderStatistic, Prior
 from pq.core.priors.differing import differing
 from pq.core.request import Request
@@ -85,8 +85,7 @@ def likely_column(law: Law, request: Request, size: int, rng: np.random.Generato
     """Sorted independent records (size,) of a law; rounded: to the grid of the request."""
     column = np.sort(law(rng.random(size)))
     if rounded and request.step is not None:
-        units = np.clip(np.rint(to_units(column, request.step)), -LATTICE_END, LATTICE_END)
-        column = np.asarray(from_units(units, request.step))
+        column = np.asarray(from_units(rounded_units(column, request.step), request.step))
     return column
 
 

@@ -79,7 +79,7 @@ def coverage(shape: str, population: bool, mutant: str = "", trials: int = 1000,
     inside = 0
     for _ in range(trials):
         x = np.sort(law.rvs(size=n, random_state=rng))
-        counts = records_in_cells(Points(x), edges) + noise.draw(len(edges) + 1, rng.bytes)
+        counts = records_in_cells(Points(x), edges, None) + noise.draw(len(edges) + 1, rng.bytes)
         if mutant == "total is exact":  # the noise of the total left out of the radius: that of one count alone
             half = float(running_sum_radius(noise, 1, 0.1))
             running = np.cumsum(counts)

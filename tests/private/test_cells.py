@@ -153,7 +153,7 @@ def test_losses_are_at_most_epsilon_and_nearly_that(adjacency: str) -> None:
 
 def noise_of_one_count(plan: CellsPlan, column: Points, outcome: CellsOutcome) -> float:
     """Mutant: two counts move under replace, and each has the noise of one."""
-    true = records_in_cells(column, outcome.edges)
+    true = records_in_cells(column, outcome.edges, plan.step)
     places = log_places(plan, column, outcome)
     return places + float(np.sum(DiscreteLaplace(plan.epsilon_counts).log_mass(outcome.counts - true)))
 
@@ -165,7 +165,7 @@ def distinct_values(plan: CellsPlan, column: Points, outcome: CellsOutcome) -> f
 
 def free_look(plan: CellsPlan, column: Points, outcome: CellsOutcome) -> float:
     """Mutant: the whole budget for the counts of cells that were looked up with a part of it."""
-    true = records_in_cells(column, outcome.edges)
+    true = records_in_cells(column, outcome.edges, plan.step)
     places = log_places(plan, column, outcome)
     return places + float(np.sum(DiscreteLaplace(plan.epsilon).log_mass(outcome.counts - true)))
 
@@ -175,7 +175,7 @@ def edges_of_the_records(plan: CellsPlan, column: Points, outcome: CellsOutcome)
     edges = np.quantile(column.values, [0.25, 0.5, 0.75]) if len(column.values) else np.zeros(3)
     if not np.array_equal(edges, outcome.edges):
         return -math.inf
-    return float(np.sum(plan.noise.log_mass(outcome.counts - records_in_cells(column, edges))))
+    return float(np.sum(plan.noise.log_mass(outcome.counts - records_in_cells(column, edges, plan.step))))
 
 
 def test_noise_of_one_count_under_replace_is_caught() -> None:
@@ -216,10 +216,10 @@ def test_every_record_is_in_one_cell() -> None:
     for x in [*COLUMNS, [-1.0, -1.0, 0.0, 0.0, 0.0, 2.0, 1e308, -1e308]]:
         expected = slow_records(x, edges)
         assert sum(expected) == len(x)
-        assert records_in_cells(points(x), edges).tolist() == expected
+        assert records_in_cells(points(x), edges, None).tolist() == expected
         distinct, counts = np.unique(np.array(x), return_counts=True)
         before = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-        assert records_in_cells(Points(distinct, before), edges).tolist() == expected
+        assert records_in_cells(Points(distinct, before), edges, None).tolist() == expected
 
 
 def test_counts_that_lose_tied_records_are_caught() -> None:
@@ -278,7 +278,7 @@ def test_draws_have_the_law() -> None:
     assert np.max(np.abs(counts - expected) / np.sqrt(variance + 1.0)) < 6.0
     plan = CellsPlan(Fraction(1), "replace", AROUND, 4)
     found = np.array([draw_cells(plan, column, source).counts for _ in range(8000)])
-    shift = found - records_in_cells(column, plan.edges(()))
+    shift = found - records_in_cells(column, plan.edges(()), plan.step)
     law = {k: len(found) * math.exp(float(plan.noise.log_mass(k))) for k in range(-7, 8)}
     value = sum((np.sum(shift == k, axis=0) - e) ** 2 / e for k, e in law.items())
     assert np.all(value < chi2.isf(1e-8, 15))

@@ -281,9 +281,9 @@ def test_a_part_is_the_column_but_for_its_gaps(name: str, levels: Any, monkeypat
     ends = np.concatenate([known[::997], known[::997] + 1e-3, [-np.inf, np.inf, 0.0, 0.5, 1e308]])
     if name == "hidden":  # all other records are in one bucket: whoever asks for more sorts
         with pytest.raises(Unknown):
-            part.up_to(ends)
+            part.up_to(ends, None)
         return
-    assert part.up_to(ends).tolist() == np.searchsorted(known, ends, side="right").tolist()
+    assert part.up_to(ends, None).tolist() == np.searchsorted(known, ends, side="right").tolist()
 
 
 def test_what_is_not_known_stops_whoever_asks() -> None:

@@ -20,7 +20,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from pq.core.grid import LATTICE_END, from_units, to_units
+from pq.core.grid import LATTICE_END, from_units, last_rounded, rounded_units
 from pq.private.columns.door import LARGEST, Array, first_of_equals
 
 MOST_PARTS = 2**62  # of records in a column: sums stay integers; more records than that are not counted
@@ -129,8 +129,11 @@ class Points:
         """Records before each value, and all, as an array; None if each is one record."""
         return all_ranks(self.before, len(self.values))
 
-    def up_to(self, ends: Array) -> Ranks:
-        """Records at or below each of some numbers."""
+    def up_to(self, ends: Array, step: Fraction | None) -> Ranks:
+        """Records at or below each of some numbers, once they are rounded to a step, if there is one."""
+        return self._up_to(ends if step is None else last_rounded(ends, step))
+
+    def _up_to(self, ends: Array) -> Ranks:
         places = np.searchsorted(self.values, ends, side="right")
         return places if self.before is None else self.before[places]
 
@@ -192,8 +195,7 @@ class PointsView:
 
 def rounded_records(values: Array, step: Fraction, before: Ranks | None) -> tuple[Array, Ranks]:
     """Sorted values rounded to a step: the distinct multiples (d,), and the records before each, and all (d + 1,)."""
-    with np.errstate(all="ignore"):  # whoever asks: records without bounds tell nobody by a warning
-        units = np.minimum(np.maximum(np.rint(to_units(values, step)), -LATTICE_END), LATTICE_END)
+    units = rounded_units(values, step)
     starts = first_of_equals(units).nonzero()[0]
     firsts = np.empty(len(starts) + 1, dtype=np.int64)
     firsts[:-1], firsts[-1] = starts, len(units)
@@ -233,7 +235,7 @@ class Lattice:
         return int(self.before[last] - self.before[first]) // self.unit
 
     def output(self, value: float) -> float:
-        return min(max(float(np.rint(to_units(value, self.step))), -LATTICE_END), LATTICE_END)
+        return float(rounded_units(value, self.step))
 
     def value(self, o: Any) -> Any:
         return np.clip(from_units(o, self.step) + 0.0, -LARGEST, LARGEST)  # one zero

@@ -104,8 +104,8 @@ class PartOfColumn(Points):
         low, high = self.before[np.clip([first, last + 1], 0, len(self.values))].tolist()
         return Wanted(low, high, near)
 
-    def up_to(self, ends: Array) -> Ranks:
-        places, known = np.searchsorted(self.values, ends, side="right"), super().up_to(ends)
+    def _up_to(self, ends: Array) -> Ranks:
+        places, known = np.searchsorted(self.values, ends, side="right"), super()._up_to(ends)
         unknown = np.isin(places, self.gaps)
         if self.count is None or not unknown.any():
             return known

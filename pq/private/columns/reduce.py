@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from pq.core.grid import LATTICE_END, from_units, to_units
+from pq.core.grid import LATTICE_END, from_units, rounded_units
 from pq.core.kind import Kind
 from pq.private.columns.counts import MOST, Counts, Numbers
 from pq.private.columns.declared import Declared, running
@@ -63,9 +63,7 @@ def rounded(
 
 def on_step(values: Array, step: Fraction) -> Array:
     """Values at the nearest multiples of a step."""
-    with np.errstate(all="ignore"):
-        units = np.clip(np.rint(to_units(np.clip(values, -LARGEST, LARGEST), step)), -LATTICE_END, LATTICE_END)
-        return np.asarray(from_units(units, step))
+    return np.asarray(from_units(rounded_units(values, step), step))
 
 
 def numbers_in(column: Any, step: Fraction | None) -> Any:
@@ -103,8 +101,7 @@ def _grouped(frame: Any, names: list[str], what: Callable[[Any], Any]) -> tuple[
 
 
 def _units(number: Any, step: Fraction) -> Any:
-    """Records in whole units of a step, as `pq.private.columns.cells.Lattice` rounds them: to the nearest, halves
-    to the even one."""
+    """Records in whole units of a step, as `pq.core.grid.rounded_units` has them."""
     import narwhals.stable.v2 as nw
 
     end = 2.0 * float(from_units(LATTICE_END, step))  # keeps the product finite, which not every engine does

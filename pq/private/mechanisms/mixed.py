@@ -173,7 +173,7 @@ def plan_look(request: Request, budget: Fraction) -> CountedLook | PlaceLook:
         return CountedLook(CellsPlan(budget, request.adjacency, around, CELLS, request.step), priors=request.priors)
     found = plan_cells(request, where="place").partition
     assert isinstance(found, PlacePartition)
-    return PlaceLook(found.around, found.epsilon_place, found.epsilon_width, request.adjacency)
+    return PlaceLook(found.around, found.epsilon_place, found.epsilon_width, request.adjacency, request.step)
 
 
 def learned_base(priors: Sequence[Prior], seen: CellsOutcome, rate: float) -> Mixture:

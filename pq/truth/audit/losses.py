@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from pq.core.grid import LATTICE_END, OFF_GRID, to_units
+from pq.core.grid import OFF_GRID, rounded_units
 from pq.core.plan import PlanArrays
 from pq.core.priors.kernel import MODERATE
 from pq.core.request import Request
@@ -103,7 +103,7 @@ class TreeLosses:
     def _units(self, values: Array) -> Array:
         """Values as the outputs that they become: units on a grid."""
         if self.step is not None:
-            units = np.clip(np.rint(to_units(values, self.step)), -LATTICE_END, LATTICE_END)
+            units = rounded_units(values, self.step)
             values = np.where(np.isposinf(values), math.inf, units)
         return np.ascontiguousarray(values)
 

@@ -17,6 +17,7 @@ from pq.core.curves import joint_support
 from pq.core.decode import DecodedDistribution
 from pq.core.exact import whole_number
 from pq.core.expected import usual_budget, usual_size
+from pq.core.grid import last_rounded
 from pq.core.noise import IntArray
 from pq.core.priors.log_uniform import knows_scale
 from pq.core.request import Request
@@ -108,7 +109,7 @@ class Cells(Mechanism, name="cells"):
         )
 
     def column(self, values: Array, before: Any) -> Points:
-        """The records themselves: edges lie between the multiples of a grid, so that nothing is rounded."""
+        """The records themselves, which a look or a count rounds to a grid by where it asks, see `Points.up_to`."""
         return Points(values, before)
 
     @property
@@ -123,10 +124,13 @@ class Cells(Mechanism, name="cells"):
 
     @property
     def near(self) -> Near | None:
-        partition = self.plan.partition
+        partition, step = self.plan.partition, self.plan.step
         if isinstance(partition, PriorPartition):
-            return Near(np.array([0.5]), 1.0, self.plan.edges(()))
-        return Near(np.array([0.5]), partition.near) if isinstance(partition, PlacePartition) else None
+            edges = self.plan.edges(())
+            return Near(np.array([0.5]), 1.0, edges if step is None else last_rounded(edges, step))
+        if isinstance(partition, PlacePartition) and step is None:  # a median on a grid asks for all records
+            return Near(np.array([0.5]), partition.near)
+        return None
 
     def draw(self, column: Points | Lattice, source: Source) -> Outcome:
         assert isinstance(column, Points)

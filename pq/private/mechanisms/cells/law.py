@@ -26,7 +26,7 @@ import numpy as np
 
 from pq.core.curves import LEVELS, interpolated
 from pq.core.decode import DecodedDistribution, isotonic_records, smooth_records
-from pq.core.grid import LATTICE_END, from_units, to_units
+from pq.core.grid import LATTICE_END, from_units, rounded_units, to_units
 from pq.core.noise import DiscreteLaplace, IntArray, Source
 from pq.core.rank_bounds import quantile_intervals
 from pq.core.scores import Array
@@ -53,8 +53,9 @@ class CellsPlan:
     """The public facts of a private distribution function.
 
     epsilon: budget of one record, exact, or infinity. adjacency: "add-remove" or "replace". partition: where the cells
-    lie. cells: their number, at least 2; fewer where edges on a grid coincide. step: of the grid that outputs lie on,
-    or None; then edges lie half-way between its multiples. smooth: how counts are decoded, see `pq.core.decode`.
+    lie. cells: their number, at least 2; fewer where edges on a grid coincide. step: of the grid that records are
+    rounded to and outputs lie on, or None; edges then lie half-way between its multiples. smooth: how counts are
+    decoded, see `pq.core.decode`.
     Raises `ValueError` naming what is wrong.
 
     >>> from pq.core.priors import Uniform
@@ -114,13 +115,13 @@ class CellsPlan:
         return np.unique(edges + 0.0)  # one zero
 
 
-def records_in_cells(column: Points, edges: Array) -> IntArray:
-    """Records (c,) in each of the cells `(-inf, e_1], (e_1, e_2], ..., (e_{c-1}, inf)`.
+def records_in_cells(column: Points, edges: Array, step: Fraction | None) -> IntArray:
+    """Records (c,) in each of the cells `(-inf, e_1], (e_1, e_2], ..., (e_{c-1}, inf)`, rounded to a step, if any.
 
-    >>> records_in_cells(Points(np.array([1.0, 2.0, 2.0, 5.0])), np.array([2.0, 3.0]))
+    >>> records_in_cells(Points(np.array([1.0, 2.0, 2.0, 5.0])), np.array([2.0, 3.0]), None)
     array([3, 0, 1])
     """
-    below: IntArray = column.up_to(edges).astype(np.int64)
+    below: IntArray = column.up_to(edges, step).astype(np.int64)
     return np.diff(below, prepend=0, append=column.n)
 
 
@@ -132,7 +133,7 @@ def draw_cells(plan: CellsPlan, column: Points, source: Source = os.urandom) -> 
     with np.errstate(all="ignore"):
         places = plan.partition.draw(column, source)
     edges = plan.edges(places)
-    counts = records_in_cells(column, edges)
+    counts = records_in_cells(column, edges, plan.step)
     return CellsOutcome(places, edges, counts + plan.noise.draw(len(counts), source))
 
 
@@ -146,7 +147,7 @@ def log_cells_parts(plan: CellsPlan, column: Points, outcome: CellsOutcome) -> L
         far, rest = plan.partition.log_parts(column, outcome.places)
     if rest == -math.inf or not _same_edges(plan.edges(outcome.places), outcome.edges):
         return Fraction(0), -math.inf
-    true = records_in_cells(column, outcome.edges)
+    true = records_in_cells(column, outcome.edges, plan.step)
     if true.shape != np.shape(outcome.counts):
         return Fraction(0), -math.inf
     further, constant = plan.noise.log_parts(outcome.counts - true)
@@ -185,8 +186,7 @@ def on_grid(plan: CellsPlan, values: Array) -> Array:
     """Values as the nearest multiples of the plan's step, if it has one."""
     if plan.step is None:
         return values
-    units = np.clip(np.rint(to_units(values, plan.step)), -LATTICE_END, LATTICE_END)
-    return np.asarray(from_units(units, plan.step) + 0.0)
+    return np.asarray(from_units(rounded_units(values, plan.step), plan.step) + 0.0)
 
 
 def cell_intervals(

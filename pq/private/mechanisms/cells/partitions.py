@@ -125,7 +125,7 @@ class PlacePartition:
     """Cells of equal mass under Student's law around a private median, with a private width.
 
     around: the priors' own partition. epsilon_place, epsilon_width: positive budgets of the two looks. adjacency: as
-    for `pq.plan`. step: of the grid that the place lies on, or None: then the median is that of the rounded records.
+    for `pq.plan`. step: of the grid that the place lies on, or None; both looks are at records rounded to it.
     shares: of Student's law, Cauchy's and the priors' in the table.
     """
 
@@ -167,12 +167,16 @@ class PlacePartition:
     @cached_property
     def widths(self) -> Array:
         """Candidates (c,) for the median distance, increasing: multiples of the priors' own by powers of sqrt(2), or
-        all powers of two if the priors know no scale."""
-        if not knows_scale(self.around.priors):
-            return np.array(ANY_WIDTHS)
-        table = self.around.table(())
-        own = 0.5 * (0.5 * float(table[767]) - 0.5 * float(table[255]))  # halves first, or wide priors overflow
-        return np.asarray(np.clip(2.0 * max(own, 1e-280) * WIDTHS, 1e-300, LARGEST))
+        all powers of two if the priors know no scale; on a grid few below a step, for these all hold the same records.
+        """
+        if knows_scale(self.around.priors):
+            table = self.around.table(())
+            own = 0.5 * (0.5 * float(table[767]) - 0.5 * float(table[255]))  # halves first, or wide priors overflow
+            widths = np.asarray(np.clip(2.0 * max(own, 1e-280) * WIDTHS, 1e-300, LARGEST))
+        else:
+            widths = np.array(ANY_WIDTHS)
+        first = 0 if self.step is None else int(np.searchsorted(widths, 0.5 * float(self.step)))
+        return widths[min(first, len(widths) - 1) :]
 
     @property
     def near(self) -> float:
@@ -215,7 +219,7 @@ class PlacePartition:
         should be within the right one."""
         with np.errstate(over="ignore"):
             low, high = np.nextafter(place - self.widths, -np.inf), place + self.widths
-        below, at_most = np.split(column.up_to(np.concatenate([low, high])), 2)
+        below, at_most = np.split(column.up_to(np.concatenate([low, high]), self.step), 2)
         off = np.abs(2 * (at_most - below).astype(np.int64) - column.n)
         return np.asarray(off - np.min(off))
 

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 import numpy.typing as npt
 
-from pq.core.grid import LATTICE_END, OFF_GRID, from_units, to_units
+from pq.core.grid import LATTICE_END, OFF_GRID, from_units, rounded_units
 from pq.core.scores import log_sum
 from pq.private.columns.cells import Before
 from pq.private.columns.door import Array
@@ -53,7 +53,7 @@ def log_weight_of(plan: JointPlan, records: Records, outputs: Array, total: floa
         return -math.inf
     if plan.step is None:
         return _log_weight(plan, records, outputs, total)
-    units = np.rint(to_units(outputs, plan.step))
+    units = rounded_units(outputs, plan.step)
     if np.any(np.abs(from_units(units, plan.step) - outputs) > OFF_GRID * float(plan.step)):
         return -math.inf
     return _log_grid_weight(plan, records, units, total)

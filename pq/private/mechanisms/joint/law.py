@@ -58,10 +58,10 @@ from functools import cached_property
 
 import numpy as np
 
-from pq.core.grid import from_units, to_units
+from pq.core.grid import from_units, rounded_units
 from pq.core.scores import log_sum
 from pq.private.columns.cells import Before
-from pq.private.columns.door import LARGEST, Array
+from pq.private.columns.door import Array
 from pq.private.mechanisms.joint.chain import ChainCells, Records, backward, choose, gather
 from pq.private.mechanisms.joint.plan import JointPlan
 from pq.private.mechanisms.joint.score import best_score, log_score_sum
@@ -147,7 +147,7 @@ def on_multiples(plan: JointPlan, outputs: Array) -> Array:
     """Outputs as they are, with one zero, or the nearest multiples of the grid."""
     if plan.step is None:
         return outputs + 0.0
-    return np.clip(from_units(np.rint(to_units(outputs, plan.step)), plan.step) + 0.0, -LARGEST, LARGEST)
+    return np.asarray(from_units(rounded_units(outputs, plan.step), plan.step) + 0.0)
 
 
 def weigh(plan: JointPlan, records: Records, most: float = math.inf) -> Part:
