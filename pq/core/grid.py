@@ -48,9 +48,8 @@ def last_rounded(ends: Any, step: Fraction) -> Any:
     nearest = rounded_units(ends, step)
     units = np.where(from_units(nearest, step) <= ends, nearest, nearest - 1.0)
     middles = from_units(units + 0.5, step)
-    near = middles + np.arange(-ULPS, ULPS + 0.5, 0.5)[:, None] * np.spacing(
-        np.abs(middles)
-    )  # finer below a power of 2
+    halves = np.arange(-ULPS, ULPS + 0.5, 0.5)  # below a power of two floats are twice as dense
+    near = middles + halves[:, None] * np.spacing(np.abs(middles))
     last = np.max(np.where(rounded_units(near, step) <= units, near, -np.inf), axis=0)
     return np.where(units < LATTICE_END, last, np.inf)
 
