@@ -223,12 +223,11 @@ class _Counted:
         out: list[tuple[float, float]] = []
         for one in sent:
             for span in one.spans(reach, MORE):
-                own, room = (
-                    self.buckets_near(NOWHERE, 0.0, [span]),
-                    ROOM if span == (one.low, one.high) else 1.0,
-                )
-                if not np.all(np.isin(own, known)) and self.is_little(np.union1d(near, own), room):
-                    out, near = [*out, span], np.union1d(near, own)
+                own, room = self.buckets_near(NOWHERE, 0.0, [span]), ROOM if span in whole else 1.0
+                both = np.union1d(near, own)
+                if not np.all(np.isin(own, known)) and self.is_little(both, room):
+                    near = both
+                    out.append(span)
                     break
         return out
 
@@ -240,8 +239,6 @@ class _Counted:
 
     def is_little(self, wanted: Ints, slack: float = SLACK) -> bool:
         """Whether some buckets seem to hold few records, or many of one number by the sample."""
-        if np.sum(self.counts[wanted]) <= self._most:
-            return True
         return float(np.sum(self._others[wanted])) <= slack * self._most
 
     def up_to(self, ends: Array, held: Ints = NONE_HELD, values: Array = NOWHERE) -> Ints:
