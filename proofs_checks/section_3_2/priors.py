@@ -149,6 +149,7 @@ def _wrong_interval(n: int, q: Fraction, excess: float) -> tuple[int, int]:
 
 @check(
     "text:uniform-wrong-interval",
+    "text:no-assumptions",
     rejects=[
         lambda n, q, excess: (excess, excess),  # what leaves the interval
         lambda n, q, excess: (math.floor(q * n) - 1, n - math.floor(q * n) - 1),

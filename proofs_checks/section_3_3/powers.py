@@ -27,9 +27,20 @@ def constant(p: arb) -> arb:
     return 2 * polylogarithm(p) * acb(p).zeta().real
 
 
-@check("text:c-p-formula", code=c_p, rejects=[lambda p: c_p(p) / 2, lambda p: 1.001 * c_p(p)])
-def check_c_p_formula(subject: Callable[[float], float] = c_p) -> str:
-    """Lerch and polylogarithm forms agree, the code agrees with both, and c_2 = 2 pi**2."""
+AT_TWO = 2 * sympy.pi**2
+
+
+@check(
+    "text:c-p-formula",
+    code=c_p,
+    rejects=[
+        *((lambda p, by=by: by * c_p(p), AT_TWO) for by in (0.5, 0.99, 1.001, 1.01)),
+        *((c_p, by * AT_TWO) for by in (sympy.Rational(1, 2), sympy.Rational(99, 100), sympy.Rational(101, 100), 2)),
+    ],
+)
+def check_c_p_formula(subject: tuple[Callable[[float], float], sympy.Expr] = (c_p, AT_TWO)) -> str:
+    """Lerch and polylogarithm forms agree, the code agrees with both, and c_2 = 2 pi**2, in symbols and in the code."""
+    function, at_two = subject
     for p in (
         Fraction(1001, 1000),
         Fraction(11, 10),
@@ -43,10 +54,10 @@ def check_c_p_formula(subject: Callable[[float], float] = c_p) -> str:
         lerch = sum((arb(j + 2) ** power / arb(2) ** j for j in range(400)), arb(0))
         direct = (1 + lerch / 2) * acb(power).zeta().real
         assert abs(float(direct - constant(power))) < 1e-25
-        assert abs(subject(float(p)) - float(direct)) < 1e-11 * float(direct), p
+        assert abs(function(float(p)) - float(direct)) < 1e-11 * float(direct), p
     k = sympy.symbols("k")
-    assert sympy.summation(k**2 / 2**k, (k, 1, sympy.oo)) == 6
-    assert sympy.zeta(2) == sympy.pi**2 / 6
+    assert 2 * sympy.summation(k**2 / 2**k, (k, 1, sympy.oo)) * sympy.zeta(2) == at_two
+    assert abs(function(2.0) - float(at_two)) < 1e-11
     return "c_p = 2 Li_(-p)(1/2) zeta(p) in code and in balls; c_2 = 2 * 6 * pi^2 / 6 = 2 pi^2 exactly"
 
 

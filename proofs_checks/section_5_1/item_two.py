@@ -23,6 +23,7 @@ F = Fraction
     "text:tails",
     "thm:impossibility",
     "thm:impossibility/item-two-equality",
+    "thm:impossibility/item-two-hypothesis",
     rejects=[
         *((by, 1.0, 1.0, 1) for by in (3.0, 1.01)),
         *((1.0, by, 1.0, 1) for by in (3.0, 1.01)),
@@ -75,6 +76,7 @@ def check_centred_lower_bound(subject: tuple[float, float, float, int] = (1.0, 1
 @check(
     "text:not-robust",
     "thm:impossibility",
+    "thm:impossibility/item-two-hypothesis",
     rejects=[
         lambda left, right: z3.If(left >= right, left, right),
         lambda left, right: right,
@@ -115,6 +117,7 @@ def check_exponential_tails(
 @check(
     "text:not-robust",
     "thm:impossibility",
+    "thm:impossibility/item-two-hypothesis",
     rejects=[lambda fall: 0, lambda fall: fall / 2, lambda fall: F(99, 100) * fall],
 )
 def check_jumps(subject: Callable[[Any], Any] = lambda fall: fall) -> str:
