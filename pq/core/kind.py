@@ -215,16 +215,23 @@ def seconds_of(value: Any) -> float:
 
 def since_start(value: Any) -> dt.timedelta:
     """A date, a timestamp, a time of day or a duration of Python as the length from where its kind counts, exactly.
-    Raises `TypeError` for any other value."""
+    Methods are the builtin classes' own: those of a class derived from these may say something else. Raises `TypeError`
+    for any other value."""
     if isinstance(value, dt.datetime):
-        return value - (EPOCH if value.tzinfo is None else EPOCH.replace(tzinfo=dt.UTC))
+        is_naive = dt.datetime.tzinfo.__get__(value) is None
+        return dt.datetime.__sub__(value, EPOCH if is_naive else EPOCH.replace(tzinfo=dt.UTC))
     if isinstance(value, dt.date):
-        return dt.timedelta(value.toordinal() - EPOCH.toordinal())
+        return dt.timedelta(dt.date.toordinal(value) - EPOCH.toordinal())
     if isinstance(value, dt.time):
-        return dt.timedelta(0, (value.hour * 60 + value.minute) * 60 + value.second, value.microsecond)
+        hours, minutes, seconds, rest = (field.__get__(value) for field in _TIME_FIELDS)
+        return dt.timedelta(0, seconds, rest, minutes=minutes, hours=hours)
     if not isinstance(value, dt.timedelta):
         raise TypeError(f"no date, timestamp, time or duration: {type(value).__name__}")
-    return value
+    return dt.timedelta(*(field.__get__(value) for field in _LENGTH_FIELDS))
+
+
+_TIME_FIELDS: Any = (dt.time.hour, dt.time.minute, dt.time.second, dt.time.microsecond)
+_LENGTH_FIELDS: Any = (dt.timedelta.days, dt.timedelta.seconds, dt.timedelta.microseconds)
 
 
 def in_unit(values: Any, name: str) -> Floats:

@@ -18,6 +18,7 @@ import pyarrow as pa
 import pytest
 
 import pq
+from pq.core.kind import seconds_of
 from pq.private.columns.grouping import GroupedColumn, open_table
 from pq.private.columns.identity import identity_of
 from pq.private.columns.keys import KeyColumn, keys_of_texts
@@ -278,3 +279,81 @@ def test_what_a_cursor_cannot_give_in_nanoseconds_is_refused_as_an_id() -> None:
     connection.execute("select 5::uhugeint v, make_timestamp_ns(1700000000000000001) p")
     with pytest.raises(TypeError, match="person must name a column"):
         pq.count(connection, "v", person="p")
+
+
+class LyingLength(dt.timedelta):
+    """Its own methods say that it is another length, or nothing that can be compared."""
+
+    days = property(lambda self: 1)  # type: ignore[assignment]
+
+    def __floordiv__(self, other: Any) -> Any:
+        return {}
+
+    def __hash__(self) -> int:
+        raise RuntimeError
+
+
+class LyingDay(dt.date):
+    def toordinal(self) -> int:
+        return 1
+
+
+class LyingStamp(dt.datetime):
+    tzinfo = property(lambda self: None)  # type: ignore[assignment]
+
+    def __sub__(self, other: Any) -> Any:
+        return dt.timedelta(1)
+
+
+class LyingTime(dt.time):
+    hour = property(lambda self: 1)  # type: ignore[assignment]
+
+    def utcoffset(self) -> dt.timedelta:
+        return dt.timedelta(hours=1)
+
+
+class NoLength:
+    __class__ = property(lambda self: dt.timedelta)  # type: ignore[assignment]
+
+    def __floordiv__(self, other: Any) -> Any:
+        return {}
+
+
+HOUR = dt.timezone(dt.timedelta(hours=1))
+LIARS = [
+    (LyingLength(seconds=-5), dt.timedelta(seconds=-5)),
+    (LyingDay(2020, 5, 6), dt.date(2020, 5, 6)),
+    (LyingStamp(2020, 5, 6, 7, tzinfo=HOUR), dt.datetime(2020, 5, 6, 7, tzinfo=HOUR)),
+    (LyingTime(3, 4, 5), dt.time(3, 4, 5)),
+]
+
+
+@pytest.mark.parametrize(("liar", "plain"), LIARS)
+def test_a_time_is_what_its_builtin_class_says(liar: Any, plain: Any) -> None:
+    """A class that is derived from these took another person's form, or one that nothing can compare."""
+    assert identity_of(liar) == identity_of(plain) is not None
+    assert identity_of((liar, 1)) == identity_of((plain, 1)) is not None
+    assert seconds_of(liar) == seconds_of(plain)
+
+
+def test_what_only_says_that_it_is_a_time_is_no_id() -> None:
+    assert identity_of(NoLength()) is None and identity_of((NoLength(), 1)) is None
+
+
+def test_tuples_in_tuples_have_forms_as_long_as_they_are() -> None:
+    """They doubled at each level, so that one record of thirty took all memory."""
+    one: Any = ("a'", 1)
+    for _ in range(60):
+        one = (one, 2)
+    form = identity_of(one)
+    assert isinstance(form, tuple) and len(form[1]) < 2_000
+    shapes = [
+        ("a", ("b", 1)),
+        (("a", "b"), 1),
+        ("a", "b", 1),
+        ("a", ("b", 1), ()),
+        ("t3:r'a'", 1),
+        ("a", "r1"),
+        ("a", 1),
+    ]
+    assert len({identity_of(shape) for shape in shapes if () not in shape}) == len(shapes) - 1

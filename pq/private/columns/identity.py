@@ -168,7 +168,7 @@ def _form_of_time(item: Any) -> IdentityForm | None:
         return None if kind is None else _forms_of_ticks(NAMES[type(kind)], np.array([item]))[0]
     length = since_start(item)
     if isinstance(item, dt.time):
-        length -= item.utcoffset() or dt.timedelta(0)
+        length -= dt.time.utcoffset(item) or dt.timedelta(0)
     name = "time of day" if isinstance(item, dt.time) else "duration" if isinstance(item, dt.timedelta) else "instant"
     return name, length // dt.timedelta(microseconds=1) * (FINEST // MICROSECOND)
 
@@ -223,4 +223,7 @@ def _form_of_ratio(above: int, below: int) -> IdentityForm:
 def _form_of_parts(item: tuple[Any, ...]) -> IdentityForm | None:
     """As a text, which has no depth: tuples in tuples in tuples may be too many to compare."""
     parts = [identity_of(part) for part in tuple.__iter__(item)]
-    return None if not parts or None in parts else ("tuple", repr(parts))
+    if not parts or None in parts:
+        return None
+    texts = [f"t{part[1]}" if isinstance(part, tuple) and part[0] == "tuple" else f"r{part!r}" for part in parts]
+    return "tuple", "".join(f"{len(text)}:{text}" for text in texts)
