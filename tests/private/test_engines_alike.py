@@ -100,7 +100,7 @@ def identity(value: Any) -> Any:
     if value is None or (isinstance(value, str) and not value.strip()) or value != value:
         return None
     since = elapsed(value)
-    return value if since is None else since.total_seconds()
+    return value if since is None else since // dt.timedelta(microseconds=1) * 10**12
 
 
 def digest(who: Any) -> int:
