@@ -14,6 +14,7 @@ from functools import cached_property, lru_cache
 
 import numpy as np
 
+from pq.core.arrays import read_only
 from pq.core.priors import Mixture, PiecewiseConstant, Prior
 from pq.core.priors.differing import differing
 from pq.core.priors.numerics import LARGEST
@@ -140,9 +141,7 @@ def _table(prior: Prior) -> Array:
 def _own_table(prior: Prior) -> Array:
     """Kept, as a sequence mixes the same broad law in every day: an eighth of a day's time."""
     places = np.asarray(prior.quantile_between(-math.inf, math.inf, LEVELS))
-    table = np.maximum.accumulate(np.clip(places, -LARGEST, LARGEST))
-    table.flags.writeable = False
-    return table
+    return read_only(np.maximum.accumulate(np.clip(places, -LARGEST, LARGEST)))
 
 
 def mixed_table(tables: Sequence[Array], weights: Sequence[float]) -> Array:

@@ -8,6 +8,7 @@ from functools import cached_property, lru_cache
 
 import numpy as np
 
+from pq.core.arrays import read_only
 from pq.core.scores import Array
 
 NARROWEST = 7.0  # nats of width either way
@@ -55,9 +56,7 @@ def _standard_nodes(counts: tuple[int, int], reach: float) -> tuple[Array, Array
     first, second = (np.linspace(-reach, reach, count) for count in counts)
     z = np.stack([axis.ravel() for axis in np.meshgrid(first, second, indexing="ij")])
     weights = softmax(-0.5 * np.sum(z**2, axis=0))
-    for array in (z, weights):
-        array.flags.writeable = False
-    return z, weights
+    return read_only(z), read_only(weights)
 
 
 def softmax(values: Array) -> Array:
