@@ -22,18 +22,12 @@ import numpy as np
 import numpy.typing as npt
 
 from pq.core.exact import is_real
-
-Floats = npt.NDArray[np.float64]
+from pq.core.seconds import MICROSECOND, TIMES, Floats, has_length, seconds_of, seconds_of_ticks
 
 DAY = 86_400.0
-MICROSECOND = 1_000_000  # of them a second has that many
 EXACT_END = 2.0**33  # seconds; beyond, float64 does not tell one microsecond more
-EPOCH = dt.datetime(1970, 1, 1)
 YEAR_ONE, YEAR_TEN_THOUSAND = -62_135_596_800.0, 253_402_300_800.0  # seconds; what Python's calendar holds
 LONGEST = 9_000_000_000_000.0  # seconds; what 64 bits of microseconds hold, 285,000 years
-TICKS = {"D": 86_400, "h": 3_600, "m": 60, "s": 1}  # seconds in a tick of numpy's coarse units
-TIMES = (dt.date, dt.time, dt.timedelta, np.datetime64, np.timedelta64)
-PARTS = {"ms": 10**3, "us": 10**6, "ns": 10**9, "ps": 10**12, "fs": 10**15, "as": 10**18}  # ticks in a second
 
 
 class Kind(Protocol):
@@ -198,42 +192,6 @@ def shown(values: Any) -> list[str]:
     return [str(item.isoformat() if hasattr(item, "isoformat") else item) for item in items]
 
 
-def seconds_of(value: Any) -> float:
-    """A date, a timestamp, a time of day or a duration, of Python or numpy, in seconds; a zone is obeyed, without one a
-    timestamp is one of UTC. NaN for what is not a time. Raises `TypeError` for any other value.
-
-    >>> seconds_of(dt.date(1970, 1, 2)), seconds_of(dt.time(0, 1)), seconds_of(np.timedelta64(1500, "ms"))
-    (86400.0, 60.0, 1.5)
-    """
-    if isinstance(value, (np.datetime64, np.timedelta64)):
-        if kind_of_ticks(value.dtype) is None:
-            raise TypeError("a duration in months or without a unit has no length in seconds")
-        return float(seconds_of_ticks(np.array([value]))[0])
-    length = since_start(value)
-    return float(length.days * 86_400 + length.seconds) + length.microseconds / MICROSECOND
-
-
-def since_start(value: Any) -> dt.timedelta:
-    """A date, a timestamp, a time of day or a duration of Python as the length from where its kind counts, exactly.
-    Methods are the builtin classes' own: those of a class derived from these may say something else. Raises `TypeError`
-    for any other value."""
-    if isinstance(value, dt.datetime):
-        is_naive = dt.datetime.tzinfo.__get__(value) is None
-        return dt.datetime.__sub__(value, EPOCH if is_naive else EPOCH.replace(tzinfo=dt.UTC))
-    if isinstance(value, dt.date):
-        return dt.timedelta(dt.date.toordinal(value) - EPOCH.toordinal())
-    if isinstance(value, dt.time):
-        hours, minutes, seconds, rest = (field.__get__(value) for field in _TIME_FIELDS)
-        return dt.timedelta(0, seconds, rest, minutes=minutes, hours=hours)
-    if not isinstance(value, dt.timedelta):
-        raise TypeError(f"no date, timestamp, time or duration: {type(value).__name__}")
-    return dt.timedelta(*(field.__get__(value) for field in _LENGTH_FIELDS))
-
-
-_TIME_FIELDS: Any = (dt.time.hour, dt.time.minute, dt.time.second, dt.time.microsecond)
-_LENGTH_FIELDS: Any = (dt.timedelta.days, dt.timedelta.seconds, dt.timedelta.microseconds)
-
-
 def in_unit(values: Any, name: str) -> Floats:
     """Public values of any shape in the unit of priors: numbers as they are, times of whatever kind in seconds. Raises
     `ValueError` naming the argument for what is neither.
@@ -257,32 +215,11 @@ def in_unit(values: Any, name: str) -> Floats:
 
 def kind_of_ticks(dtype: np.dtype[Any]) -> Kind | None:
     """What a type of numpy's counts, one tick of a known length at a time: dates, timestamps, durations, or None."""
-    if dtype.kind not in "mM":
-        return None
-    unit, step = np.datetime_data(dtype)
-    if step != 1 or not (unit in TICKS or unit in PARTS or unit == "W" or (dtype.kind == "M" and unit in "YM")):
+    if not has_length(dtype):
         return None
     if dtype.kind == "m":
         return Duration()
-    return Date() if unit in "YMWD" else Timestamp()
-
-
-def seconds_of_ticks(x: npt.NDArray[Any]) -> Floats:
-    """An array of numpy's timestamps or durations in seconds, alike in every unit; NaN where it is not a time."""
-    unit, missing = np.datetime_data(x.dtype)[0], np.isnat(x)
-    if unit in "YMW":  # few enough for the calendar of days
-        ticks, unit = np.clip(x.view(np.int64), -(2**31), 2**31).view(x.dtype).astype(f"{x.dtype.kind}8[D]"), "D"
-    else:
-        ticks = x
-    whole = ticks.astype(ticks.dtype.newbyteorder("=")).view(np.int64)
-    if unit in TICKS:
-        seconds = whole.astype(np.float64) * TICKS[unit]
-    else:
-        full, part = np.divmod(whole, PARTS[unit])
-        coarse = PARTS[unit] <= MICROSECOND
-        fine = part * (MICROSECOND // PARTS[unit]) if coarse else part // (PARTS[unit] // MICROSECOND)
-        seconds = full + fine / MICROSECOND
-    return np.where(missing, np.nan, seconds)
+    return Date() if np.datetime_data(dtype)[0] in "YMWD" else Timestamp()
 
 
 def _numbers(values: Any, types: tuple[type, ...]) -> Floats:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import pq
 from pq.cli.release import parse_prior
-from pq.core.kind import seconds_of
+from pq.core.seconds import seconds_of
 
 
 def mass(prior: pq.PiecewiseConstant, low: float, high: float) -> Fraction:

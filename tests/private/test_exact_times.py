@@ -18,7 +18,7 @@ import pyarrow as pa
 import pytest
 
 import pq
-from pq.core.kind import seconds_of
+from pq.core.seconds import seconds_of
 from pq.private.columns.grouping import GroupedColumn, open_table
 from pq.private.columns.identity import identity_of
 from pq.private.columns.keys import KeyColumn, keys_of_texts

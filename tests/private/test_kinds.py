@@ -28,7 +28,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import pq
-from pq.core.kind import Date, Duration, Kind, RealNumber, Time, Timestamp, seconds_of
+from pq.core.kind import Date, Duration, Kind, RealNumber, Time, Timestamp
+from pq.core.seconds import seconds_of
 from pq.private.columns.frames import column_of, records_of, weighted_records
 
 EARLY, LATE = dt.datetime(1900, 1, 1), dt.datetime(2240, 1, 1)

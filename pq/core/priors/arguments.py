@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from pq.core.exact import is_real
-from pq.core.kind import TIMES, seconds_of
+from pq.core.seconds import TIMES, seconds_of
 from pq.core.priors.numerics import Array
 
 

@@ -14,7 +14,8 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from pq.core.kind import Kind, seconds_of_ticks
+from pq.core.kind import Kind
+from pq.core.seconds import seconds_of_ticks
 
 Array = npt.NDArray[np.float64]
 

@@ -21,18 +21,8 @@ import numpy as np
 import numpy.typing as npt
 
 from pq.core.exact import MOST_DIGITS
-from pq.core.kind import (
-    MICROSECOND,
-    PARTS,
-    TICKS,
-    TIMES,
-    Date,
-    Duration,
-    Time,
-    Timestamp,
-    kind_of_ticks,
-    since_start,
-)
+from pq.core.kind import Date, Duration, Time, Timestamp, kind_of_ticks
+from pq.core.seconds import MICROSECOND, PARTS, TICKS, TIMES, as_ticks, since_start
 from pq.private.columns.declared import plain_column
 from pq.private.columns.dtypes import declaration_of
 from pq.private.columns.library import library_of
@@ -161,8 +151,7 @@ def _form_of_scalar(item: Any) -> IdentityForm | None:
 
 
 def _form_of_time(item: Any) -> IdentityForm | None:
-    if library_of(item) == "pandas":
-        item = item.asm8  # with its nanoseconds
+    item = as_ticks(item)
     if isinstance(item, (np.datetime64, np.timedelta64)):
         kind = kind_of_ticks(item.dtype)
         return None if kind is None else _forms_of_ticks(NAMES[type(kind)], np.array([item]))[0]

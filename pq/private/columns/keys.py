@@ -24,7 +24,8 @@ from typing import Any
 
 import numpy as np
 
-from pq.core.kind import NUMBER, TIMES, Kind
+from pq.core.kind import NUMBER, Kind
+from pq.core.seconds import TIMES
 from pq.private.columns.counts import IntArray
 from pq.private.columns.declared import Grouping
 from pq.private.columns.door import Array, as_floats

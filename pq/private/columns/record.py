@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pq.core.kind import TIMES, seconds_of
+from pq.core.seconds import TIMES, seconds_of
 from pq.private.columns.text import PLAIN_CELLS
 
 

@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from pq.core.kind import NUMBER, Date, Duration, Kind, Time, Timestamp, seconds_of
+from pq.core.kind import NUMBER, Date, Duration, Kind, Time, Timestamp
+from pq.core.seconds import seconds_of
 
 CURRENCY = "$¢£¤¥฿\u20a0-\u20cf"  # as a set of a regular expression
 LENGTH = re.compile(

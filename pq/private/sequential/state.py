@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from pq.core.exact import decimal_fraction
-from pq.core.kind import TIMES, seconds_of
+from pq.core.seconds import TIMES, seconds_of
 from pq.core.priors import Prior
 
 Identity = tuple[int, int, int, int]
