@@ -59,7 +59,7 @@ def split_gap(quantiles: tuple[Fraction, ...], epsilon: Fraction) -> Gap:
 
     def gap(x: Array, rng: np.random.Generator) -> float:
         uniforms = np.asarray(rng.integers(1, 2**53, (len(quantiles), 3)) * 2.0**-53, dtype=np.float64)
-        outcomes = asked.draw(Lattice.of(x, Fraction(1), unit=1 << (asked.plan.depth - 1)), uniforms)
+        outcomes = asked.draw(Lattice.of(x, Fraction(1), unit=asked.unit), uniforms)
         return pq.max_gap(x, quantiles, [o for o, _ in outcomes])
 
     return gap

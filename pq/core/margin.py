@@ -16,10 +16,12 @@ margins by w times as much, and those of nodes below the root as there. All this
 outputs as well.
 
 **Split ties.** A node of a tree may also say which share s of the records at its output lies below: candidates are
-pairs (o, s), with utility `min(margin, cap - |F(o-) + s (F(o) - F(o-)) - t|)` for a public cap. With a record more, the
-rank F(o-) + s (F(o) - F(o-)) rises by [v < o] + s [v = o], from 0 to 1, so that its distance from t moves by no more
-than the margin may, and a minimum of functions of one sensitivity has that sensitivity. The children get s and 1 - s of
-each of these records (`split_ties`).
+pairs (o, s). With a record more, the rank F(o-) + s (F(o) - F(o-)) rises by [v < o] + s [v = o], from 0 to 1, so that
+its distance d from t moves by no more than the margin M may. The utility is `max(min(M, cap - d), (M - d) / 2)` for a
+public cap: minima, maxima and means of functions of one sensitivity have that sensitivity (`Margins.of_pairs`). The
+first part decides between values that few records hold. Without the second, a value that most records hold would be
+worth no more than the cap above others wherever no share comes near the target. The children get s and 1 - s of each of
+these records (`split_ties`).
 
 **Cost** (`zcdp_cost`). A law with log weights `rate * utility`, rate = epsilon / (2 sensitivity), is epsilon-private,
 be it the exponential mechanism's or permute-and-flip's. The first is also of bounded range epsilon, hence epsilon^2 /
@@ -31,7 +33,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -45,7 +47,7 @@ Part = tuple[float, float, int, int]  # of a column: low, high, and the parts of
 
 @dataclass(frozen=True)
 class Margins:
-    """Margins `whole + side * part` of candidates: (c,) integers in parts of a record, and signs -1 or 1.
+    """Margins `whole + side * part` of candidates: (c,) integers in parts of a record, and signs -1, 0 or 1.
 
     As in `pq.core.scores`, differences come from integers, so that they have all their digits for 2^53 records.
     """
@@ -75,12 +77,29 @@ class Margins:
         whole = np.where(above, cap - (ranks - target.whole), cap - (target.whole - ranks))
         return cls(whole, np.where(above, 1, -1).astype(np.int8), target.part)
 
+    @classmethod
+    def of_pairs(cls, margins: Margins, ranks: Any, cap: int, target: Target) -> Margins:
+        """Utilities of pairs of a value and a share, by the margins of the values and the ranks (c,) that they split
+        at. Ranks, also those of the margins, must be even: a record has an even number of parts.
+
+        >>> shut, target = np.zeros(3, dtype=bool), Target(50, Fraction(1, 2))
+        >>> tie = Margins.of(np.full(3, 0), np.full(3, 400), shut, shut, target)  # M = 50.5
+        >>> [float(Margins.of_pairs(tie, np.array([0, 200, 400]), 8, target).exact(k)) for k in range(3)]
+        [0.0, -49.5, -149.5]
+        """
+        capped = cls.capped(ranks, cap, target)
+        uncapped = replace(capped, whole=capped.whole - cap)
+        least = margins._where(margins._below(capped), capped)
+        mean = margins._mean(uncapped)
+        return mean._where(least._below(mean), least)
+
     def take(self, index: Any) -> Margins:
         return Margins(self.whole[index], self.side[index], self.part)
 
-    def least(self, other: Margins) -> Margins:
-        """The smaller of two margins of each candidate."""
-        return self._where(self._below(other), other)
+    def _mean(self, other: Margins) -> Margins:
+        """Half the sum, exactly: the sum of two distances from one target to even ranks is even."""
+        half = (self.whole >> 1) + (other.whole >> 1) + (self.whole & other.whole & 1)
+        return Margins(half, (self.side + other.side) // 2, self.part)
 
     def _where(self, mine: Any, other: Margins) -> Margins:
         whole, side = np.where(mine, self.whole, other.whole), np.where(mine, self.side, other.side)
@@ -88,9 +107,8 @@ class Margins:
 
     def _below(self, other: Margins) -> Any:
         """Whether each is at most another, exactly."""
-        less, more = math.floor(2 * self.part), math.floor(-2 * self.part)
-        apart = np.where(self.side < other.side, less, np.where(self.side > other.side, more, 0))
-        return self.whole <= other.whole + apart
+        apart = np.array([math.floor(sides * self.part) for sides in range(-2, 3)])
+        return self.whole <= other.whole + apart[other.side - self.side + 2]
 
     def exact(self, k: int) -> Fraction:
         return int(self.whole[k]) + int(self.side[k]) * self.part
@@ -119,16 +137,16 @@ def zcdp_cost(epsilon: Fraction, flips: bool) -> Fraction:
 def split_ties(interval: Part, outputs: Sequence[float], shares: Sequence[float], unit: int) -> list[Part]:
     """The intervals between a node's sorted outputs, with the parts of the records at each end that they hold.
 
-    shares: for each output, which part of its records lies below it. unit: parts of a record. The parts of a record in
-    all intervals sum to at most its weight in the node, whatever the outputs: with these released, its total loss stays
-    within the budget of a path.
+    shares: for each output, which part of its records lies below it. unit: parts of a record, an even number, as is
+    that of the parts of each record in an interval. The parts of a record in all intervals sum to at most its weight in
+    the node, whatever the outputs: with these released, its total loss stays within the budget of a path.
 
     >>> split_ties((0.0, 9.0, 2, 4), [4.0], [0.25], 4)
     [(0.0, 4.0, 2, 1), (4.0, 9.0, 3, 4)]
     """
     low, high, low_share, high_share = interval
     weights = [low_share if o == low else high_share if o == high else unit for o in outputs]
-    left = [int(s * w) for s, w in zip(shares, weights, strict=True)]
+    left = [2 * int(s * (w // 2)) for s, w in zip(shares, weights, strict=True)]
     below = [low_share, *(w - part for part, w in zip(left, weights, strict=True))]
     above = [*left, high_share]
     return list(zip((low, *outputs), (*outputs, high), below, above, strict=True))

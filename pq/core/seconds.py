@@ -22,8 +22,8 @@ TIMES = (dt.date, dt.time, dt.timedelta, np.datetime64, np.timedelta64)
 
 
 def seconds_of(value: Any) -> float:
-    """A date, a timestamp, a time of day or a duration, of Python, numpy or pandas, in seconds; a zone is obeyed, without one a
-    timestamp is one of UTC. NaN for what is not a time. Raises `TypeError` for any other value.
+    """A date, a timestamp, a time of day or a duration, of Python, numpy or pandas, in seconds; a zone is obeyed,
+    without one a timestamp is one of UTC. NaN for what is not a time. Raises `TypeError` for any other value.
 
     >>> seconds_of(dt.date(1970, 1, 2)), seconds_of(dt.time(0, 1)), seconds_of(np.timedelta64(1500, "ms"))
     (86400.0, 60.0, 1.5)

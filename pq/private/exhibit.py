@@ -10,8 +10,8 @@ import numpy as np
 
 from pq.core.exact import quantile_fraction
 from pq.core.kind import kind_named, shown
-from pq.core.seconds import Floats
 from pq.core.priors import JointPrior, Prior
+from pq.core.seconds import Floats
 from pq.show.numbers import decimals_worth, number_text
 from pq.show.promise import interval_words
 from pq.show.step_curve import Spacing, StepCurve, step_curve

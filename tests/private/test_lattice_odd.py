@@ -53,7 +53,7 @@ def test_no_record_can_make_a_law_fail(seed: int) -> None:
             edge=bool(rng.random() < 0.3),
             flip=bool(rng.random() < 0.6),
             shares=shares,
-            cap=2 if shares else LARGEST_CAP,
+            cap=4 if shares else LARGEST_CAP,
         )
         o, share = law.draw(*(EDGES[k] if k < 3 else float(rng.uniform(1e-15, 1.0)) for k in rng.integers(0, 6, 3)))
         chance = law.log_probability(o, share if shares else None)

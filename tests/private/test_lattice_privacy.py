@@ -27,6 +27,7 @@ Column = tuple[int, ...]
 LogLaw = Callable[[Column], Any]
 TOLERANCE = 1e-9  # relative, for rounding
 HALF = Fraction(1, 2)
+PARTS = 16  # of a record
 
 
 def pairs_of_neighbours(values: int, most: int, adjacency: str) -> Iterator[tuple[Column, Column]]:
@@ -70,10 +71,10 @@ def root(
     shares = options.get("shares") or (None,)
 
     def log_law(column: Column) -> Any:
-        lattice = Lattice.of(np.array(column, dtype=np.float64), Fraction(1), unit=2)
+        lattice = Lattice.of(np.array(column, dtype=np.float64), Fraction(1), unit=PARTS)
         view = lattice.view(-math.inf, math.inf, 0, 0)
         public = total(column) if callable(total) else total
-        target = Target.of(q, view.n, calibration, None if public is None else 2 * public)
+        target = Target.of(q, view.n, calibration, None if public is None else PARTS * public)
         law = MarginLaw(lattice, view, -math.inf, math.inf, over, target, step, **options)
         return np.array([law.log_probability(float(o), s) for o in range(values) for s in shares])
 
@@ -89,8 +90,9 @@ CASES: list[dict[str, Any]] = [
     {"q": Fraction(1, 3), "epsilon": Fraction(1), "flip": False, "total": 7},
     {"q": HALF, "epsilon": Fraction(1), "flip": True, "adjacency": "replace"},
     {"q": Fraction(4, 5), "epsilon": Fraction(1), "flip": True, "adjacency": "replace"},
-    {"q": HALF, "epsilon": Fraction(1), "flip": True, "shares": (0.0, 0.5, 1.0), "cap": 2},
-    {"q": Fraction(2, 3), "epsilon": Fraction(1), "flip": False, "shares": (0.0, 1.0), "cap": 4},
+    {"q": HALF, "epsilon": Fraction(1), "flip": True, "shares": (0.0, 0.5, 1.0), "cap": PARTS},
+    {"q": Fraction(1, 5), "epsilon": Fraction(2), "flip": True, "shares": tie_tree.SHARES, "cap": 0},
+    {"q": Fraction(2, 3), "epsilon": Fraction(1), "flip": False, "shares": (0.0, 1.0), "cap": 2 * PARTS},
     {
         "q": HALF,
         "epsilon": Fraction(1),
@@ -105,12 +107,13 @@ def test_losses_are_within_epsilon_and_reach_it(case: dict[str, Any]) -> None:
     """All columns of up to six records on four values and their neighbours."""
     epsilon = float(case["epsilon"])
     worst = worst_loss(root(4, **case), 4, 6, case.get("adjacency", "add-remove"))
-    assert 0.9 * epsilon < worst <= epsilon * (1.0 + TOLERANCE)
+    near = 0.7 if case.get("shares") else 0.9  # of epsilon: on columns as small as these
+    assert near * epsilon < worst <= epsilon * (1.0 + TOLERANCE)
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_half_the_sensitivity_is_seen(case: dict[str, Any]) -> None:
-    assert worst_loss(root(4, faster=2, **case), 4, 6, case.get("adjacency", "add-remove")) > 1.5 * float(
+    assert worst_loss(root(4, faster=2, **case), 4, 6, case.get("adjacency", "add-remove")) > 1.4 * float(
         case["epsilon"]
     )
 
@@ -180,13 +183,12 @@ def test_permute_and_flip_has_no_bounded_range() -> None:
 def test_tree_with_split_ties(monkeypatch: pytest.MonkeyPatch) -> None:
     """A root that splits its tie and two leaves: no outcome loses more than epsilon, and all probabilities add up."""
     plan = pq.plan([Fraction(1, 4), HALF, Fraction(3, 4)], epsilon=1)
-    shares = tie_tree.SHARES
 
-    def log_law(flip: bool) -> LogLaw:
-        asked = tie_tree.TieTree(plan, (pq.Uniform(-0.5, 2.5),) * 3, flip)
+    def log_law(flip: bool, shares: tuple[float, ...] = (0.0, 0.5, 1.0)) -> LogLaw:
+        asked = tie_tree.TieTree(plan, (pq.Uniform(-0.5, 2.5),) * 3, flip, shares=shares)
 
         def law(column: Column) -> Any:
-            lattice = Lattice.of(np.array(column, dtype=np.float64), Fraction(1), unit=2)
+            lattice = Lattice.of(np.array(column, dtype=np.float64), Fraction(1), unit=asked.unit)
             outputs = itertools.combinations_with_replacement((0.0, 1.0, 2.0), 3)
             return np.array(
                 [
@@ -200,11 +202,12 @@ def test_tree_with_split_ties(monkeypatch: pytest.MonkeyPatch) -> None:
     assert math.isclose(float(np.sum(np.exp(log_law(True)((0, 1, 1, 1, 2))))), 1.0, rel_tol=1e-12)
     for flip in (True, False):
         assert 0.8 < worst_loss(log_law(flip), 3, 5) <= 1.0 + TOLERANCE
+        assert 0.7 < worst_loss(log_law(flip, tie_tree.SHARES), 3, 3) <= 1.0 + TOLERANCE
     split = tie_tree.split_ties
     monkeypatch.setattr(  # whole records to both sides
         tie_tree,
         "split_ties",
-        lambda interval, outputs, _, unit: [(*p[:2], 2, 2) for p in split(interval, outputs, [0.5], unit)],
+        lambda interval, outputs, _, unit: [(*p[:2], unit, unit) for p in split(interval, outputs, [0.5], unit)],
     )
     assert worst_loss(log_law(False), 3, 5) > 1.05
 

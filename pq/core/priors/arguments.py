@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from pq.core.exact import is_real
-from pq.core.seconds import TIMES, seconds_of
 from pq.core.priors.numerics import Array
+from pq.core.seconds import TIMES, seconds_of
 
 
 def real(value: Any, name: str) -> float:

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 from pq.core.exact import decimal_fraction
-from pq.core.seconds import TIMES, seconds_of
 from pq.core.priors import Prior
+from pq.core.seconds import TIMES, seconds_of
 
 Identity = tuple[int, int, int, int]
 PUBLIC = {"predictor", "quantiles", "epsilon", "individuals", "composition", "delta", "options", "ledger", "count"}

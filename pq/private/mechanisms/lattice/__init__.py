@@ -21,7 +21,7 @@ from pq.private.columns.door import Array
 from pq.private.mechanisms.lattice.law import equal_runs, span_within
 from pq.private.mechanisms.lattice.tie_tree import Tie, TieTree
 from pq.private.mechanisms.protocol import Mechanism, Outcome
-from pq.private.mechanisms.tree import level_steps, parts_of_a_record
+from pq.private.mechanisms.tree import level_steps
 from pq.private.randomness import Source
 
 
@@ -45,7 +45,7 @@ class Margin(Mechanism, name="margin"):
 
     @property
     def unit(self) -> int:
-        return parts_of_a_record(self.ties.plan.depth)
+        return self.ties.unit
 
     @property
     def steps(self) -> tuple[tuple[str, Fraction | float], ...]:

@@ -204,8 +204,8 @@ class MarginLaw:
         share = np.full(len(index), math.nan)
         share[tied[index]] = np.tile(self.shares, int(np.sum(tied)))
         held = (runs.up_to - runs.below)[index]
-        inside = np.floor(np.where(np.isnan(share), 0.0, share) * held).astype(np.int64)
-        return index, share, margin.take(index).least(Margins.capped(runs.below[index] + inside, self.cap, self.target))
+        inside = 2 * np.floor(np.where(np.isnan(share), 0.0, share) * (held // 2)).astype(np.int64)
+        return index, share, Margins.of_pairs(margin.take(index), runs.below[index] + inside, self.cap, self.target)
 
     def weigh(self, runs: Runs) -> Weighed:
         """Log weights, relative to the best utility: of each candidate in a class for permute-and-flip, else of all."""

@@ -23,10 +23,10 @@ from pq.core.tree import Node
 from pq.private.columns.cells import Lattice
 from pq.private.columns.door import Array
 from pq.private.mechanisms.lattice.law import LARGEST_CAP, MarginLaw
-from pq.private.mechanisms.tree import LARGEST_TOTAL
+from pq.private.mechanisms.tree import LARGEST_TOTAL, parts_of_a_record
 
-SHARES = (0.0, 0.5, 1.0)
-CAP = 2.0  # nats that a margin is worth at most where a tie may be split
+SHARES = tuple(k / 8 for k in range(9))  # three halvings of a record on each level
+CAP = 3.0  # nats up to which a margin counts in full where a tie may be split
 
 Tie = tuple[float, float]  # an output in units of the step, and the share of its records below it
 
@@ -51,6 +51,11 @@ class TieTree:
     def __post_init__(self) -> None:
         if self.plan.arity != 2 or self.plan.calibration != "sharp":
             raise ValueError("plan must be of arity 2 and sharp")
+
+    @property
+    def unit(self) -> int:
+        """Parts of a record: even where it may be split, also after the halvings above."""
+        return parts_of_a_record(3 * self.plan.depth - 1)
 
     def law(self, column: Lattice, node: Node, interval: Part) -> MarginLaw:
         """The law of a node, given the earlier outcomes that bound it."""
