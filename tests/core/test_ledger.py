@@ -248,6 +248,11 @@ def test_pickles_open_the_file_and_those_in_memory_are_refused(tmp_path: Path) -
     with pytest.raises(BudgetExceededError, match=r"0\.25 of 1 remain"):
         one.spend(0.5)
     assert one.identity == other.identity and one.entries == other.entries
+    pickled = pickle.dumps(one)
+    (tmp_path / "one").unlink()
+    pq.Ledger.open(tmp_path / "one", total=1)  # which knows nothing of what was spent
+    with pytest.raises(LedgerError, match="another ledger than the one that was pickled"):
+        pickle.loads(pickled)
 
 
 def test_a_fork_does_not_spend_from_a_copy_in_memory() -> None:

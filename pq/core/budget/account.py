@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
@@ -101,3 +102,17 @@ def account_delta(value: Any) -> Fraction:
 def _dearest(costs: Iterable[Cost]) -> Cost:
     each = list(costs)
     return Cost(max(c.epsilon for c in each), max(c.delta for c in each), max(c.rho for c in each))
+
+
+def text_in(text: Any, name: str) -> str:
+    """A text that an entry in a file can hold. Raises `TypeError` or `ValueError` naming it."""
+    if not isinstance(text, str):
+        raise TypeError(f"{name} must be text, got {type(text).__name__}")
+    if not text.isascii() and text != text.encode("utf-8", "replace").decode():
+        raise ValueError(f"{name} must be text that has a form in UTF-8")
+    return text
+
+
+def signature_of(who: str) -> str:
+    """Who spends, as far as they say it, and the process that did it for them."""
+    return f"{who}, process {os.getpid()}".removeprefix(", ")

@@ -17,7 +17,16 @@ from pathlib import Path
 from threading import local
 from typing import Any, TypeVar
 
-from pq.core.budget.account import Account, BudgetExceededError, Entry, LedgerError, account_delta, account_total
+from pq.core.budget.account import (
+    Account,
+    BudgetExceededError,
+    Entry,
+    LedgerError,
+    account_delta,
+    account_total,
+    signature_of,
+    text_in,
+)
 from pq.core.budget.composition import Cost, PrivacyKind
 from pq.core.budget.events import account_event
 from pq.core.budget.storage import FileStorage, MemoryStorage, Storage, Transaction
@@ -53,7 +62,7 @@ class Ledger:
         self._keep(MemoryStorage(account_total(total), account_delta(delta)), who)
 
     def _keep(self, storage: Storage, who: str) -> None:
-        self._storage, self._account, self._who, self._own = storage, Account(), _text_in(who, "who"), local()
+        self._storage, self._account, self._who, self._own = storage, Account(), text_in(who, "who"), local()
         self._least = 0  # entries that there must be: those that this object has made
 
     @classmethod
@@ -81,7 +90,7 @@ class Ledger:
         ...     Ledger.open(f"{folder}/ages.ledger").remaining
         Fraction(3, 4)
         """
-        ledger, spender = cls.__new__(cls), _text_in(who, "who")  # all is right before a file is made
+        ledger, spender = cls.__new__(cls), text_in(who, "who")  # all is right before a file is made
         most = None if total is None else account_total(total)
         chance = None if delta is None else account_delta(delta)
         ledger._keep(FileStorage(Path(path), most, chance), spender)
@@ -168,12 +177,10 @@ class Ledger:
             raise ValueError("pool and group must be given together")
         if not all(name is None or isinstance(name, str) for name in (pool, group)):
             raise TypeError("pool and group must be text")
-        what, *_ = [
-            _text_in(text or "", name) for text, name in ((str(what), "what"), (pool, "pool"), (group, "group"))
-        ]
+        what, *_ = [text_in(text or "", name) for text, name in ((str(what), "what"), (pool, "pool"), (group, "group"))]
         if adjacency is not None:
             check_choice(adjacency, Adjacency, "adjacency")
-        who, when = _signature(self._who), datetime.now(UTC).isoformat(timespec="seconds")
+        who, when = signature_of(self._who), datetime.now(UTC).isoformat(timespec="seconds")
         self._enter(Entry(cost.epsilon, what, pool, group, cost.delta, cost.rho, adjacency, who, when))
 
     def _enter(self, entry: Entry) -> None:
@@ -270,7 +277,15 @@ class Ledger:
     def __reduce__(self) -> tuple[Any, ...]:
         if not isinstance(self._storage, FileStorage):
             raise TypeError("ledger is in memory and cannot be pickled: two of it would be spent; use pq.Ledger.open")
-        return partial(Ledger.open, who=self._who), (str(self._storage.path),)
+        return _opened_anew, (str(self._storage.path), self.identity, self._who)
+
+
+def _opened_anew(path: str, identity: str, who: str) -> Ledger:
+    """The account that was pickled. Raises `LedgerError` where another is at its path by now."""
+    ledger = Ledger.open(path, who=who)
+    if ledger.identity != identity:
+        raise LedgerError(f"{path} is another ledger than the one that was pickled")
+    return ledger
 
 
 def as_ledger(ledger: Ledger | str | os.PathLike[str] | None) -> Ledger | None:
@@ -302,7 +317,7 @@ def charge(
     >>> ledger.remaining
     Fraction(1, 4)
     """
-    _text_in(purpose, "purpose")
+    text_in(purpose, "purpose")
     account = as_ledger(ledger)
     if account is None or times == 0:
         return
@@ -322,20 +337,6 @@ def _caught_up(account: Account, transaction: Transaction, least: int) -> Accoun
     for entry in entries[len(known) :]:
         account.add(entry)
     return account
-
-
-def _signature(who: str) -> str:
-    """Who spends, as far as they say it, and the process that did it for them."""
-    return f"{who}, process {os.getpid()}".removeprefix(", ")
-
-
-def _text_in(text: Any, name: str) -> str:
-    """A text that a file can hold. Raises `TypeError` or `ValueError` naming it."""
-    if not isinstance(text, str):
-        raise TypeError(f"{name} must be text, got {type(text).__name__}")
-    if not text.isascii() and text != text.encode("utf-8", "replace").decode():
-        raise ValueError(f"{name} must be text that has a form in UTF-8")
-    return text
 
 
 def _text(value: Fraction) -> str:
