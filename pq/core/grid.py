@@ -66,6 +66,38 @@ def grid_step(grid: Any) -> Fraction | None:
     return step
 
 
+def told_step(step: Fraction | None) -> float | Fraction | None:
+    """A step as it is told: as the float whose decimal it is, or exactly where it is the decimal of no float.
+
+    >>> told_step(Fraction(1, 10)), told_step(Fraction(1, 3))
+    (0.1, Fraction(1, 3))
+    """
+    if step is None:
+        return None
+    decimal = float(step)
+    return decimal if Fraction(str(decimal)) == step else step
+
+
+def written_step(grid: float | Fraction | None) -> float | str | None:
+    """A step that was told, as a description holds it: a fraction as text."""
+    return str(grid) if isinstance(grid, Fraction) else grid
+
+
+def read_step(written: Any) -> Any:
+    """The inverse of `written_step`; raises `ValueError` naming grid for a text that is no fraction.
+
+    >>> read_step("1/3"), read_step(0.1)
+    (Fraction(1, 3), 0.1)
+    """
+    if not isinstance(written, str):
+        return written
+    try:
+        above, below = map(int, written.split("/"))
+        return Fraction(above, below)
+    except (ValueError, ZeroDivisionError):
+        raise ValueError(f"grid must be a number, or a text such as 1/3, got {written[:99]!r}") from None
+
+
 def is_on_grid(prior: Prior, step: Fraction | None) -> bool:
     """Whether all but a thousandth of a prior's mass lies within 2^51 steps, where the lattice ends; one that knows no
     scale has mass beyond any end, and may."""

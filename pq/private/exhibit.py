@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN
+from fractions import Fraction
 from typing import Any, Protocol
 
 import numpy as np
@@ -38,7 +39,7 @@ class Reported(Protocol):
     @property
     def mechanism(self) -> str: ...
     @property
-    def grid(self) -> float | None: ...
+    def grid(self) -> float | Fraction | None: ...
     @property
     def priors(self) -> tuple[Prior, ...]: ...
     @property
@@ -97,7 +98,7 @@ def value_texts(release: Reported, numbers: Floats, ends: Floats | None) -> tupl
         kind = kind_named(release.kind)
         values, *pair = (shown(kind.from_numbers(side)) for side in (numbers, *sides))
     else:
-        places = decimals_worth(release.grid, numbers, ends)
+        places = decimals_worth(None if release.grid is None else float(release.grid), numbers, ends)
         ways = (ROUND_FLOOR, ROUND_CEILING) if release.grid is None else (ROUND_HALF_EVEN, ROUND_HALF_EVEN)
         values = [number_text(x, places) for x in numbers.tolist()]
         pair = [[number_text(x, places, way) for x in side] for side, way in zip(sides.tolist(), ways, strict=True)]

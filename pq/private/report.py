@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any, TypedDict
 
 from pq.core.exact import budget_text
@@ -194,7 +195,7 @@ def _facts_of(releases: Collection[Reported], paid: Paid, receipt: str) -> list[
         ("max_contributions", f"{paid.records} a person"),
         ("mechanism", release.mechanism),
         ("priors", ", ".join(priors) if len(priors) <= LONGEST_LIST else f"{len(priors)} different ones"),
-        ("grid", "none" if release.grid is None else f"multiples of {release.grid:.15g}{seconds}"),
+        ("grid", "none" if release.grid is None else f"multiples of {_step_text(release.grid)}{seconds}"),
         ("kind", f"{release.kind}{unit}"),
     ]
     names = ("calibration", "adaptation", "arity", "budget_power", "size_guess", "public_total", "assume_smooth")
@@ -208,6 +209,10 @@ def _said(release: Reported) -> list[str]:
     return (
         [repr(prior) for prior in release.priors] if joint is None else [f"{len(joint.members)} joint ones, weighted"]
     )
+
+
+def _step_text(step: float | Fraction) -> str:
+    return f"{step:.15g}" if isinstance(step, float) else str(step)
 
 
 def _fact(value: Any) -> str:

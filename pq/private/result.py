@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Unpack
@@ -19,6 +20,7 @@ from pq.core.arrays import read_only
 from pq.core.budget.events import private_event
 from pq.core.choices import QuantilesOf, check_choice
 from pq.core.exact import budget_float, budget_text, quantile_fractions
+from pq.core.grid import read_step, told_step, written_step
 from pq.core.kind import Kind, kind_named, shown
 from pq.core.plan import Plan
 from pq.core.priors import JointPrior, Prior
@@ -56,9 +58,10 @@ class Release:
     epsilon: total budget, under `adjacency`, for a person who owns up to `max_contributions` records. mechanism: its
     name. priors: one for each quantile. joint_prior: of all quantiles at once, of which `priors` are then the
     marginals; None where none was given. plan: the tree's, None for others; it spends epsilon / max_contributions on
-    each record. size_guess, public_total, assume_smooth: as they were given. total: a private count of the records,
-    where the mechanism gives one for nothing. outcome: what was drawn, as plain lists and numbers by name. kind: what
-    the values are: "number", "date", and so on. whole: whether the column's declared type holds whole numbers only.
+    each record. grid: the step, a float unless it is the decimal of none. size_guess, public_total, assume_smooth: as
+    they were given. total: a private count of the records, where the mechanism gives one for nothing. outcome: what was
+    drawn, as plain lists and numbers by name. kind: what the values are: "number", "date", and so on. whole: whether
+    the column's declared type holds whole numbers only.
     """
 
     values: np.ndarray[Any, Any]
@@ -69,7 +72,7 @@ class Release:
     mechanism: str
     calibration: str | None
     adaptation: str | None
-    grid: float | None
+    grid: float | Fraction | None
     priors: tuple[Prior, ...]
     joint_prior: JointPrior | None
     plan: Plan | None
@@ -193,6 +196,7 @@ class Release:
             **({} if self.kind == "number" else {"texts": shown(self.values)}),
             "quantiles": self.quantiles.tolist(),
             **{name: getattr(self, name) for name in ASKED},
+            "grid": written_step(self.grid),
             "calibration": self.calibration,
             "adaptation": self.adaptation,
             **({} if plan is None else {"arity": plan.arity, "budget_power": plan.budget_power}),
@@ -245,7 +249,7 @@ class Release:
         if not all(map(_are_finite, facts.get("outcome", {}).values())):
             raise ValueError("outcome must be finite numbers, and lists of them")
         try:
-            priors = _read_priors(facts["priors"])
+            priors, facts["grid"] = _read_priors(facts["priors"]), read_step(facts["grid"])
             named = ASKED + (TREE_FACTS if "arity" in facts else ())
             maker = prepare(facts["quantiles"], priors=priors, **{name: facts[name] for name in named})
             kind = kind_named(facts["kind"])
@@ -281,7 +285,7 @@ def _facts(maker: Mechanism) -> dict[str, Any]:
         "mechanism": maker.name,
         "calibration": request.tree.calibration if tree else None,
         "adaptation": request.tree.adaptation if tree else None,
-        "grid": None if request.step is None else float(request.step),
+        "grid": told_step(request.step),
         "priors": _priors_of(request),
         "joint_prior": request.joint_prior,
         "plan": plan if tree else None,

@@ -10,7 +10,10 @@ from __future__ import annotations
 import dataclasses
 import datetime as dt
 import io
+import json
 import math
+from decimal import Decimal
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -195,6 +198,33 @@ def test_on_a_grid_ends_are_its_multiples() -> None:
         ends = one.interval()
         assert np.array_equal(ends, np.rint(ends)) and np.all(ends[:, 0] <= ends[:, 1])
     assert grid_intervals(np.array([[-np.inf, 2.5], [0.7, 0.8]]), 1).tolist() == [[-math.inf, 2.0], [0.7, 0.8]]
+
+
+@pytest.mark.parametrize(
+    "step", [Fraction(1, 3), Fraction(70, 3), Fraction(10**20 + 1, 10**21), Fraction(2, 7 * 10**30)]
+)
+@pytest.mark.parametrize("mechanism", ["cells", "tree", "joint", "margin"])
+def test_a_step_that_is_no_decimal_stays_exact(mechanism: str, step: Fraction) -> None:
+    """What is read off a release, or off its description, lies on the multiples that were released."""
+    prior, x = pq.Normal(0, float(10 * step)), float(10 * step) * normal(0)
+    one = pq.release(
+        x, [0.25, 0.5], epsilon=1, priors=prior, grid=step, mechanism=mechanism, size_guess=1000, rng=0
+    )  # fmt: skip
+    read = pq.Release.from_dict(json.loads(json.dumps(one.to_dict())))
+    assert one.grid == read.grid == step and one.to_dict()["grid"] == str(step)
+    assert read.to_dict() == one.to_dict() and np.array_equal(read.interval(), one.interval())
+    ends = one.interval().ravel()
+    further = one.quantile([0.3, 0.6]) if mechanism == "cells" else ()
+    for value in (*one.values, *ends[np.isfinite(ends)], *further):
+        units = round(Fraction(value) / step)
+        assert value == units * float(step.numerator) / float(step.denominator)
+    assert f"multiples of {step}" in release_page(one)
+
+
+def test_a_step_that_is_a_decimal_is_told_as_a_float() -> None:
+    for step in (0.1, 1, Fraction(1, 10), Fraction(1, 8), 1e-5, Decimal("0.25")):
+        one = released(grid=step)
+        assert type(one.grid) is float and type(one.to_dict()["grid"]) is float and one.grid == float(step)
 
 
 def test_the_number_of_records_is_one_that_is_known() -> None:
@@ -404,6 +434,10 @@ def test_a_release_stays_frozen() -> None:
         ("total", math.inf),
         ("priors", None),
         ("kind", None),
+        ("grid", "1/0"),
+        ("grid", "a third"),
+        ("grid", "-1/3"),
+        ("grid", "1/3" + "0" * 5000),
     ],
 )
 def test_a_description_that_is_none_is_refused_by_name(name: str, wrong: Any) -> None:
