@@ -10,6 +10,7 @@ import math
 from collections.abc import Iterable
 from decimal import Decimal
 from fractions import Fraction
+from itertools import pairwise
 from numbers import Rational, Real
 from typing import Any, TypeAlias
 
@@ -108,13 +109,18 @@ def quantile_fractions(quantiles: Any) -> tuple[Fraction, ...]:
 
 
 def distinct_fractions(fractions: Iterable[Fraction]) -> tuple[Fraction, ...]:
-    """Fractions in increasing order, without repeats; by their floats, which are ten times as fast to compare, where
-    these differ.
+    """Quantiles in increasing order, without repeats, by their floats, which are ten times as fast to compare.
+
+    Raises `ValueError` naming quantiles where two share a float: what is released tells them by these.
 
     >>> distinct_fractions([Fraction(1, 2), Fraction(1, 3), Fraction(1, 2)])
     (Fraction(1, 3), Fraction(1, 2))
     """
-    return tuple(q for _, q in sorted([(float(q), q) for q in set(fractions)]))
+    told = sorted([(float(q), q) for q in set(fractions)])
+    for (level, _), (following, _) in pairwise(told):
+        if level == following:
+            raise ValueError(f"quantiles must differ as floats, or be equal: two of them are {level!r} as floats")
+    return tuple(q for _, q in told)
 
 
 def budget_fraction(epsilon: Any, name: str = "epsilon") -> Fraction | float:

@@ -52,7 +52,7 @@ def release(
 
     x: (n,) sensitive numbers: a list, an array, a column of a data frame, a table that has no other column; any order,
         any values, n = 0 included. Or a `pq.SortedColumn` or `pq.Counts` of them, which have the same law.
-    quantiles: (m,) numbers in [0, 1], any order; repeats share one release.
+    quantiles: (m,) numbers in [0, 1], any order; repeats share one release, others differ as floats.
     epsilon: total budget of the call, positive.
     priors: one prior for all quantiles, one for each, in their order, or a `pq.JointPrior` of all; never made from x.
     mechanism: "tree", the paper's Algorithm 2; "joint", one exponential mechanism over all quantiles and the number of

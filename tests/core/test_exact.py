@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 
 import pq
 from pq.core.exact import budget_float, budget_fraction, budget_text, decimal_fraction
-from pq.sequential import Static, release_sequence
+from pq.sequential import Session, Static, release_sequence
 
 PUBLIC: dict[str, Any] = {"quantiles": [0.5], "epsilon": 1, "grid": None}
 
@@ -66,3 +67,39 @@ def test_what_a_release_says_of_its_budget_is_no_smaller() -> None:
 def test_a_budget_that_six_digits_would_lower_is_not_printed_with_six(epsilon: float) -> None:
     released = pq.release([], [0.5], epsilon=epsilon, priors=pq.Cauchy(0, 1), mechanism="tree", rng=0)
     assert float(f"{epsilon:g}") < epsilon <= float(str(released).split("-differentially")[0])
+
+
+THIRDS = [Fraction(1, 3), 1 / 3]  # two quantiles that a release tells as one float
+SAME_FLOAT = [THIRDS, [0, Fraction(1, 10**400)], [Fraction(1, 2), Fraction(2, 3), Fraction(2 * 10**30 + 1, 3 * 10**30)]]
+
+
+@pytest.mark.parametrize("levels", SAME_FLOAT)
+def test_quantiles_that_share_a_float_are_refused_before_the_charge(levels: list[Any]) -> None:
+    ledger, prior, x = pq.Ledger(10), pq.Normal(0, 1), [1.0, 2.0]
+    facts: dict[str, Any] = {"epsilon": 1, "priors": prior}
+    table = {"by": "team", "value": "age", "keys": ["a"]}
+    calls: list[Callable[[], Any]] = [
+        *(
+            lambda mechanism=mechanism: pq.release(x, levels, ledger=ledger, mechanism=mechanism, **facts)
+            for mechanism in ("auto", "tree", "joint", "cells", "mixed")
+        ),
+        lambda: pq.release(x, levels, ledger=ledger, epsilon=1, priors=[pq.Normal(k, 1) for k, _ in enumerate(levels)]),
+        lambda: pq.release(x, levels[::-1], ledger=ledger, **facts),
+        lambda: pq.simulate(x, levels, trials=2, ledger=ledger, **facts),
+        lambda: pq.release_groups({"team": ["a"], "age": [1.0]}, levels, ledger=ledger, **table, **facts),
+        lambda: pq.forecast(levels, size_guess=100, **facts),
+        lambda: pq.epsilon_for(levels, max_gap=10, size_guess=100, priors=prior),
+        lambda: pq.log_density(x, [0.0] * len(levels), levels, **facts),
+        lambda: pq.plan(levels, epsilon=1),
+        lambda: Session(Static(prior, levels), levels, epsilon=1, ledger=ledger),
+        lambda: release_sequence([x], [[0.0]], Static(prior, levels), levels, epsilon=1, ledger=ledger),
+    ]
+    for call in calls:
+        with pytest.raises(ValueError, match="quantiles must differ as floats"):
+            call()
+    assert ledger.spent == 0
+
+
+def test_a_quantile_that_is_no_decimal_is_told_once() -> None:
+    one = pq.release([1.0, 2.0], [Fraction(1, 3), Fraction(2, 3), Fraction(1, 3)], epsilon=1, priors=pq.Normal(0, 1))
+    assert one.values[0] == one.values[2] and pq.Release.from_dict(one.to_dict()).to_dict() == one.to_dict()
