@@ -20,6 +20,7 @@ LARGEST_BUDGET = Fraction(10**300)
 LARGEST_WHOLE = 10**3000  # Python writes no whole number of more than 4300 digits
 LARGEST_KEPT = 10**1000  # in what a ledger keeps, so that what remains of it can be written too
 NO_NUMBERS = (bool, np.bool_, np.timedelta64)  # numpy and Python call them integers
+LONGEST_TOLD = 30  # letters of a refused number in a message
 MOST_DIGITS = 10_000  # of a decimal: 1e999999999 is quickly written and fills the memory
 
 Number: TypeAlias = "float | int | Fraction | Decimal"
@@ -33,6 +34,19 @@ def is_real(value: Any) -> bool:
 def is_integer(value: Any) -> bool:
     """Whether a value is an integer of Python or numpy."""
     return isinstance(value, (int, np.integer)) and not isinstance(value, NO_NUMBERS)
+
+
+def briefly(value: Any) -> str:
+    """A number that is refused, as a message tells it: its first digits, as Python writes no more than 4300.
+
+    >>> briefly(0.1), briefly(10**90), briefly(-(10**5000))
+    ('0.1', '100000000000000000000000000000...', 'thousands of digits')
+    """
+    try:
+        text = str(value)
+    except ValueError:
+        return "thousands of digits"
+    return text if len(text) <= LONGEST_TOLD else f"{text[:LONGEST_TOLD]}..."
 
 
 def decimal_fraction(value: Any, name: str) -> Fraction:
@@ -53,9 +67,11 @@ def decimal_fraction(value: Any, name: str) -> Fraction:
     if isinstance(value, Rational):
         return Fraction(int(value.numerator), int(value.denominator))
     if not (value.is_finite() if isinstance(value, Decimal) else math.isfinite(value)):  # a float of sNaN is an error
-        raise ValueError(f"{name} must be finite, got {value}")
+        raise ValueError(f"{name} must be finite, got {briefly(value)}")
     if isinstance(value, Decimal) and abs(value.adjusted()) > MOST_DIGITS:
-        raise ValueError(f"{name} must have at most {MOST_DIGITS} digits before and after the point, got {value}")
+        raise ValueError(
+            f"{name} must have at most {MOST_DIGITS} digits before and after the point, got {briefly(value)}"
+        )
     return Fraction(str(value))
 
 
@@ -88,7 +104,7 @@ def quantile_fraction(value: Any, name: str = "quantiles") -> Fraction:
     """A quantile in [0, 1] as an exact rational; raises naming the argument."""
     q = decimal_fraction(value, name)
     if not 0 <= q.numerator <= q.denominator:
-        raise ValueError(f"{name} must lie in [0, 1], got {value}")
+        raise ValueError(f"{name} must lie in [0, 1], got {briefly(value)}")
     return q
 
 
@@ -135,7 +151,9 @@ def budget_fraction(epsilon: Any, name: str = "epsilon") -> Fraction | float:
         return math.inf
     budget = decimal_fraction(epsilon, name)
     if not 0 < budget <= LARGEST_BUDGET:
-        raise ValueError(f"{name} must be positive and at most {float(LARGEST_BUDGET):g}, or infinite, got {epsilon}")
+        raise ValueError(
+            f"{name} must be positive and at most {float(LARGEST_BUDGET):g}, or infinite, got {briefly(epsilon)}"
+        )
     return budget
 
 
@@ -148,7 +166,7 @@ def whole_number(value: Any, name: str, least: int = 0) -> int:
     if not is_integer(value):
         raise TypeError(f"{name} must be an integer, got {type(value).__name__}")
     if value < least:
-        raise ValueError(f"{name} must be at least {least}, got {value}")
+        raise ValueError(f"{name} must be at least {least}, got {briefly(value)}")
     if value > LARGEST_WHOLE:
         raise ValueError(f"{name} must have at most {len(str(LARGEST_WHOLE)) - 1} digits")
     return int(value)

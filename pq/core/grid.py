@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from pq.core.exact import decimal_fraction
+from pq.core.exact import briefly, decimal_fraction
 from pq.core.priors import Prior
 from pq.core.priors.log_uniform import knows_scale
 
@@ -61,7 +61,8 @@ def grid_step(grid: Any) -> Fraction | None:
     step = decimal_fraction(grid, "grid")
     if not SMALLEST_STEP <= step <= 1 / SMALLEST_STEP or max(step.numerator, step.denominator) > 1 / SMALLEST_STEP:
         raise ValueError(
-            f"grid must be a positive decimal from {float(SMALLEST_STEP)} to {float(1 / SMALLEST_STEP)}, got {grid}"
+            f"grid must be a positive number from {float(SMALLEST_STEP):g} to {float(1 / SMALLEST_STEP):g}, got "
+            f"{briefly(grid)}"
         )
     return step
 

@@ -17,6 +17,7 @@ from pq.core.arrays import read_only
 from pq.core.choices import Adjacency, Calibration, check_choice
 from pq.core.exact import (
     Number,
+    briefly,
     budget_fraction,
     decimal_fraction,
     distinct_fractions,
@@ -274,7 +275,7 @@ def power_fraction(budget_power: Any) -> Fraction:
     """A power by which budgets fall over the levels, exact; raises naming budget_power."""
     power = decimal_fraction(budget_power, "budget_power")
     if not 0 <= power <= LARGEST_POWER:
-        raise ValueError(f"budget_power must lie between 0 and {LARGEST_POWER}, got {budget_power}")
+        raise ValueError(f"budget_power must lie between 0 and {LARGEST_POWER}, got {briefly(budget_power)}")
     return power
 
 

@@ -28,6 +28,7 @@ from typing import Any, Literal
 import numpy as np
 
 from pq.core.curves import LEVELS, MonotoneCurve, joint_support
+from pq.core.exact import briefly
 from pq.core.grid import LATTICE_END, from_units, rounded_units, to_units
 from pq.core.priors.arguments import finite_number
 from pq.core.request import LARGEST_SIZE, Request, size_number
@@ -52,7 +53,7 @@ def interval_level(value: Any) -> float:
     """A level strictly between 0 and 1; raises naming level."""
     level = finite_number(value, "level")
     if not 0.0 < level < 1.0:
-        raise ValueError(f"level must lie strictly between 0 and 1, got {value}")
+        raise ValueError(f"level must lie strictly between 0 and 1, got {briefly(value)}")
     return level
 
 
@@ -91,7 +92,7 @@ def simulated_intervals(
     or the curve's are to be held. Raises `ValueError` naming level where it is too high to be simulated.
     """
     if level > MOST_LEVEL:
-        raise ValueError(f"level must be at most {MOST_LEVEL} for mechanism={maker.name!r}, got {level}")
+        raise ValueError(f"level must be at most {MOST_LEVEL} for mechanism={maker.name!r}, got {briefly(level)}")
     with np.errstate(all="ignore"):
         curve = ReleasedCurve(maker.request, values)
         records = int(min(max(round(size), 1), MOST_RECORDS))

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import pq
+from pq.learners import private_noise_std
 from pq.sequential import DPLearned, PubDistribution, PubPrev, PubProx, Session, Standardise
 
 TIMES: tuple[Any, ...] = (
@@ -33,6 +34,9 @@ NO_FLOATS = (
     10**400,
     -(10**400),
     Fraction(10**400, 3),
+    10**5000,
+    -(10**5000),
+    Fraction(10**5000, 3),
 )
 NUMBERS = (Fraction(1, 2), np.float32(0.5), np.array(0.5), 1, np.int8(1), enum.IntEnum("One", "ONE").ONE)  # type: ignore[attr-defined]
 
@@ -109,6 +113,37 @@ def test_what_is_no_number_is_refused_by_name(name: str, use: Callable[[Any], An
             continue  # one for each quantile
         with pytest.raises((TypeError, ValueError), match=name):
             use(value)
+
+
+LONG = (10**400, -(10**400), 10**5000, -(10**5000), Fraction(10**5000, 3), Fraction(-1, 10**5000))
+NOISE: dict[str, Any] = {"epsilon": 1.0, "delta": 1e-6, "gradient_sensitivity": 1.0}
+USUAL: dict[str, Any] = {"quantiles": [0.5], "epsilon": 1, "priors": A}
+EXACT: list[tuple[str, Callable[[Any], Any]]] = [
+    ("epsilon", lambda v: pq.release([1.0], **(USUAL | {"epsilon": v}))),
+    ("quantiles", lambda v: pq.release([1.0], **(USUAL | {"quantiles": [v]}))),
+    ("grid", lambda v: pq.release([1.0], grid=v, **USUAL)),
+    ("budget_power", lambda v: pq.plan([0.5], epsilon=1, budget_power=v)),
+    ("total", pq.Ledger),
+    ("delta", lambda v: pq.Ledger(1, delta=v)),
+    ("epsilon", lambda v: pq.Ledger(1).spend(v, "")),
+    ("q", lambda v: pq.rank(v, 3)),
+    ("share", lambda v: pq.prior_between(2, 3, share=v)),
+    *((name, lambda v, name=name: private_noise_std(8, **(NOISE | {name: v}))) for name in NOISE),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "use"), EXACT)
+def test_numbers_longer_than_python_writes_are_refused_by_name(name: str, use: Callable[[Any], Any]) -> None:
+    for value in LONG:
+        with pytest.raises(ValueError, match=name) as refused:
+            use(value)
+        assert len(str(refused.value)) < 300
+
+
+def test_a_delta_that_is_no_float_is_refused_by_name() -> None:
+    for value in (Fraction(1, 10**5000), Fraction(10**400 - 1, 10**400)):
+        with pytest.raises(ValueError, match="delta"):
+            private_noise_std(8, **(NOISE | {"delta": value}))
 
 
 @pytest.mark.parametrize("name", ["released", "features", "centre", "scale"])

@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import Any
 
 from pq.core.budget.composition import Cost
-from pq.core.exact import LARGEST_BUDGET, kept_fraction
+from pq.core.exact import LARGEST_BUDGET, briefly, kept_fraction
 
 
 class BudgetExceededError(ValueError):
@@ -87,7 +87,7 @@ def account_total(value: Any) -> Fraction:
     """All the epsilon of an account. Raises `TypeError` or `ValueError` naming total."""
     total = kept_fraction(value, "total")
     if not 0 < total <= LARGEST_BUDGET:
-        raise ValueError(f"total must be positive and at most {float(LARGEST_BUDGET):g}, got {value}")
+        raise ValueError(f"total must be positive and at most {float(LARGEST_BUDGET):g}, got {briefly(value)}")
     return total
 
 
@@ -95,7 +95,7 @@ def account_delta(value: Any) -> Fraction:
     """All the delta of an account, None for 0. Raises `TypeError` or `ValueError` naming delta."""
     delta = Fraction(0) if value is None else kept_fraction(value, "delta")
     if not 0 <= delta < 1:
-        raise ValueError(f"delta must lie in [0, 1), got {value}")
+        raise ValueError(f"delta must lie in [0, 1), got {briefly(value)}")
     return delta
 
 

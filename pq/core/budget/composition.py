@@ -22,7 +22,7 @@ from fractions import Fraction
 from typing import Any, Literal
 
 from pq.core.choices import check_choice
-from pq.core.exact import LARGEST_BUDGET, decimal_fraction
+from pq.core.exact import LARGEST_BUDGET, briefly, decimal_fraction
 from pq.core.plan import Plan
 
 PrivacyKind = Literal["range", "pure"]
@@ -57,16 +57,16 @@ class Cost:
         check_choice(kind, PrivacyKind, "kind")
         budget, chance = decimal_fraction(epsilon, "epsilon"), decimal_fraction(delta, "delta")
         if budget <= 0:
-            raise ValueError(f"epsilon must be positive, got {epsilon}")
+            raise ValueError(f"epsilon must be positive, got {briefly(epsilon)}")
         if budget > LARGEST_BUDGET:
             raise ValueError(f"epsilon must be at most {float(LARGEST_BUDGET):g}")
         if not 0 <= chance < 1:
-            raise ValueError(f"delta must lie in [0, 1), got {delta}")
+            raise ValueError(f"delta must lie in [0, 1), got {briefly(delta)}")
         least = budget**2 * _SQUARES[kind]
         if rho is not None:
             known = decimal_fraction(rho, "rho")
             if known <= 0:
-                raise ValueError(f"rho must be positive, got {rho}")
+                raise ValueError(f"rho must be positive, got {briefly(rho)}")
             least = min(least, known)
         return cls(budget, chance, least)
 
@@ -86,7 +86,7 @@ class Cost:
         """
         chance = decimal_fraction(delta, "delta")
         if not 0 <= chance < 1:
-            raise ValueError(f"delta must lie in [0, 1), got {delta}")
+            raise ValueError(f"delta must lie in [0, 1), got {briefly(delta)}")
         if chance < self.delta:
             return math.inf
         left = float(chance - self.delta) * (1.0 - 1e-15)
@@ -145,7 +145,7 @@ def zcdp_delta(rho: float | Fraction, epsilon: float) -> float:
 
     rho = _float_above(rho, "rho")
     if not epsilon >= 0:
-        raise ValueError(f"epsilon must not be negative, got {epsilon}")
+        raise ValueError(f"epsilon must not be negative, got {briefly(epsilon)}")
 
     def log_delta(log_excess: float) -> float:
         excess = math.exp(log_excess)  # alpha - 1
@@ -170,7 +170,7 @@ def zcdp_epsilon(rho: float | Fraction, delta: float) -> float:
     """
     rho = max(_float_above(rho, "rho"), _LEAST)
     if not 0 < delta < 1:
-        raise ValueError(f"delta must lie strictly between 0 and 1, got {delta}")
+        raise ValueError(f"delta must lie strictly between 0 and 1, got {briefly(delta)}")
     most = (rho + 2.0 * math.sqrt(rho) * math.sqrt(-math.log(delta))) * (1.0 + _ROUNDING)
     if zcdp_delta(rho, 0.0) <= delta:
         return 0.0
@@ -202,5 +202,5 @@ def _float_above(value: float | Fraction, name: str) -> float:
     """A positive number as a float that is at least as large."""
     number = float(value) if value < sys.float_info.max else math.inf
     if not 0 <= number < math.inf or not value > 0:
-        raise ValueError(f"{name} must be positive and finite, got {value}")
+        raise ValueError(f"{name} must be positive and finite, got {briefly(value)}")
     return math.nextafter(number, math.inf) if isinstance(value, Fraction) else number

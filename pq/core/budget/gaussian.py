@@ -10,11 +10,14 @@ terms of the printed formula agree in all digits of a float.
 from __future__ import annotations
 
 import math
+import sys
 from fractions import Fraction
 from functools import cache
 from typing import Any
 
 import numpy as np
+
+from pq.core.exact import briefly
 
 
 @cache
@@ -60,10 +63,10 @@ def gaussian_delta(epsilon: float, noise_multiplier: float) -> float:
     >>> round(gaussian_delta(1.0, 1.0), 6)
     0.126937
     """
-    if not 0 <= epsilon < math.inf:
-        raise ValueError(f"epsilon must be finite and not negative, got {epsilon}")
-    if not 0 < noise_multiplier < math.inf:
-        raise ValueError(f"noise_multiplier must be positive and finite, got {noise_multiplier}")
+    if not 0 <= epsilon <= sys.float_info.max:
+        raise ValueError(f"epsilon must be finite and not negative, got {briefly(epsilon)}")
+    if not 0 < noise_multiplier <= sys.float_info.max:
+        raise ValueError(f"noise_multiplier must be positive and finite, got {briefly(noise_multiplier)}")
     width = 1 / Fraction(noise_multiplier)
     low = Fraction(epsilon) * Fraction(noise_multiplier) - width / 2  # exact: the terms may agree in many digits
     if low > _LAST or low < _FIRST:
@@ -84,10 +87,10 @@ def noise_multiplier(epsilon: float, delta: float) -> float:
     >>> round(noise_multiplier(1.0, 1e-6), 4)
     4.2247
     """
-    if not 0 < epsilon < math.inf:
-        raise ValueError(f"epsilon must be positive and finite, got {epsilon}")
-    if not 0 < delta < 1:
-        raise ValueError(f"delta must lie strictly between 0 and 1, got {delta}")
+    if not 0 < epsilon <= sys.float_info.max:
+        raise ValueError(f"epsilon must be positive and finite, got {briefly(epsilon)}")
+    if not (0 < delta < 1 and 0.0 < float(delta) < 1.0):
+        raise ValueError(f"delta must lie strictly between 0 and 1, got {briefly(delta)}")
     target, root = math.log(delta) - _MARGIN, math.sqrt(2.0) * math.sqrt(epsilon)
 
     def width(low: float) -> float:
@@ -111,5 +114,5 @@ def noise_multiplier(epsilon: float, delta: float) -> float:
             first = middle
     least = width(sign * math.exp(last if sign > 0 else first))
     if least < 1.0 / math.nextafter(math.inf, 0.0):
-        raise ValueError(f"epsilon and delta need noise beyond the floats, got {epsilon} and {delta}")
+        raise ValueError(f"epsilon and delta need noise beyond the floats, got {briefly(epsilon)} and {briefly(delta)}")
     return (1.0 + 1e-12) / least

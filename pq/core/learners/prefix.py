@@ -13,6 +13,7 @@ of `L`.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from itertools import pairwise
 
@@ -142,7 +143,7 @@ def private_noise_std(
     >>> round(private_noise_std(8, epsilon=1.0, delta=1e-6, gradient_sensitivity=1.0), 4)
     8.4494
     """
-    if not (gradient_sensitivity >= 0 and np.isfinite(gradient_sensitivity)):
+    if not 0 <= gradient_sensitivity <= sys.float_info.max:
         raise ValueError("gradient_sensitivity must be finite and not negative")
     largest = prefix_sensitivity(max(segments(steps, restarts)), mechanism)
     return gradient_sensitivity * largest * noise_multiplier(epsilon, delta)

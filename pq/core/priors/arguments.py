@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from pq.core.exact import is_real
+from pq.core.exact import briefly, is_real
 from pq.core.priors.numerics import Array
 from pq.core.seconds import TIMES, seconds_of
 
@@ -37,7 +37,7 @@ def finite_number(value: Any, name: str) -> float:
     except OverflowError:
         number = math.inf
     if not math.isfinite(number):
-        raise ValueError(f"{name} must be finite, got {value}")
+        raise ValueError(f"{name} must be finite, got {briefly(value)}")
     return number + 0.0  # one zero
 
 
@@ -45,7 +45,7 @@ def positive(value: Any, name: str = "scale") -> float:
     """A finite real argument above zero as a float; raises naming the argument."""
     number = real(value, name)
     if number <= 0.0:
-        raise ValueError(f"{name} must be positive, got {value}")
+        raise ValueError(f"{name} must be positive, got {briefly(value)}")
     return number
 
 

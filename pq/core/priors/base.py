@@ -221,7 +221,7 @@ class Prior(ABC):
             raise TypeError(f"robust must be a prior, got {type(robust).__name__}")
         share = finite_number(weight, "weight")
         if not 0.0 <= share <= 1.0:
-            raise ValueError(f"weight must lie in [0, 1], got {weight}")
+            raise ValueError(f"weight must lie in [0, 1], got {share}")
         from pq.core.priors.mixture import Mixture
 
         return Mixture((self, robust), (1.0 - share, share))

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from pq.core.exact import briefly
 from pq.core.priors.arguments import finite_number, positive
 from pq.core.priors.base import Prior, set_parameters
 from pq.core.priors.kernel import Kernel, Row, inside
@@ -108,7 +109,7 @@ class LogNormal(Prior, twin="lognorm", kernel=Kernel(_mass, _machine_log_mass, _
         loc, scale = finite_number(self.log_loc, "log_loc"), finite_number(self.log_scale, "log_scale")
         set_parameters(self, log_loc=loc, log_scale=positive(scale, "log_scale"))
         if self.log_scale < LEAST_LOG_SCALE:
-            raise ValueError(f"log_scale must be at least {LEAST_LOG_SCALE:g}, got {self.log_scale}")
+            raise ValueError(f"log_scale must be at least {LEAST_LOG_SCALE:g}, got {briefly(self.log_scale)}")
         load_normal()
 
     @classmethod
@@ -124,7 +125,7 @@ class LogNormal(Prior, twin="lognorm", kernel=Kernel(_mass, _machine_log_mass, _
         """
         times = finite_number(factor, "factor")
         if times <= math.exp(LEAST_LOG_SCALE):
-            raise ValueError(f"factor must be above {math.exp(LEAST_LOG_SCALE):.5g}, got {factor}")
+            raise ValueError(f"factor must be above {math.exp(LEAST_LOG_SCALE):.5g}, got {briefly(factor)}")
         return cls(math.log(positive(median, "median")), math.log(times))
 
     @classmethod

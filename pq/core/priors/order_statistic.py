@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from pq.core.exact import is_integer
+from pq.core.exact import briefly, is_integer
 from pq.core.priors.base import Prior, set_parameters
 from pq.core.priors.mixture import Mixture
 from pq.core.priors.numerics import LARGEST, Array, between, numbers_only, special, unit_rule
@@ -61,11 +61,11 @@ class OrderStatistic(Prior, twin=None, kernel=None):
                 raise TypeError(f"{name} must be an integer, got {type(value).__name__}")
             set_parameters(self, **{name: int(value)})
         if self.n < 1:
-            raise ValueError(f"n must be at least 1, got {self.n}")
+            raise ValueError(f"n must be at least 1, got {briefly(self.n)}")
         if self.n > MOST_DRAWS:
             raise ValueError(f"n must be at most {MOST_DRAWS:,}: take that many draws of more, and k of these")
         if not 1 <= self.k <= self.n:
-            raise ValueError(f"k must be from 1 to n, got {self.k}")
+            raise ValueError(f"k must be from 1 to n, got {briefly(self.k)}")
         law: Any = self.prior
         if not isinstance(law, Prior):
             set_parameters(self, prior=from_scipy(law))

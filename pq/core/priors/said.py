@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from pq.core.exact import briefly
 from pq.core.priors.arguments import finite_number, real
 from pq.core.priors.numerics import LARGEST
 from pq.core.priors.piecewise_constant import PiecewiseConstant
@@ -30,15 +31,15 @@ def prior_between(low: Any, high: Any, *, share: Any = 0.9, least: Any = None, m
     """
     a, b, inside = real(low, "low"), real(high, "high"), finite_number(share, "share")
     if not a < b:
-        raise ValueError(f"low must be below high, got {low} and {high}")
+        raise ValueError(f"low must be below high, got {briefly(low)} and {briefly(high)}")
     if not 0.0 < inside < 1.0:
-        raise ValueError(f"share must lie strictly between 0 and 1, got {share}")
+        raise ValueError(f"share must lie strictly between 0 and 1, got {briefly(share)}")
     bottom = None if least is None else real(least, "least")
     top = None if most is None else real(most, "most")
     if bottom is not None and bottom > a:
-        raise ValueError(f"least must not be above low, got {least} and {low}")
+        raise ValueError(f"least must not be above low, got {briefly(least)} and {briefly(low)}")
     if top is not None and top < b:
-        raise ValueError(f"most must not be below high, got {most} and {high}")
+        raise ValueError(f"most must not be below high, got {briefly(most)} and {briefly(high)}")
     below, above = _tail(a, b - a, bottom, -1.0), _tail(b, b - a, top, 1.0)
     if not below and not above:
         raise ValueError("least and most must leave room for the records that are not between low and high")

@@ -31,7 +31,7 @@ import numpy.typing as npt
 
 from pq.core.arrays import read_only
 from pq.core.choices import OnNan
-from pq.core.exact import budget_fraction, decimal_fraction, whole_number
+from pq.core.exact import briefly, budget_fraction, decimal_fraction, whole_number
 from pq.core.learners import COCOB, private_noise_std
 from pq.core.learners.gradient import steady
 from pq.core.losses.laplace import laplace_interval_learned
@@ -264,15 +264,17 @@ class DPLearned(LinearPredictor, PrivatePredictor):
         if len(set(self.quantiles)) < self.m:
             raise ValueError("quantiles must differ: each learns with noise of its own")
         if not 0 < decimal_fraction(delta, "delta") < 1:
-            raise ValueError(f"delta must lie strictly between 0 and 1, got {delta}")
+            raise ValueError(f"delta must lie strictly between 0 and 1, got {briefly(delta)}")
         self.epsilon, self.delta = budget_fraction(epsilon), float(delta)
         share = budget_fraction(map_share, "map_share")
         if not isinstance(self.epsilon, Fraction):
             raise ValueError("epsilon must be finite")
         if not isinstance(share, Fraction) or share >= 1:
-            raise ValueError(f"map_share must lie strictly between 0 and 1, got {map_share}")
+            raise ValueError(f"map_share must lie strictly between 0 and 1, got {briefly(map_share)}")
         if not all(_NARROWEST <= decimal_fraction(bound, "clip") <= 1.0 / _NARROWEST for bound in clip):
-            raise ValueError(f"clip must be two numbers from {_NARROWEST:g} to {1.0 / _NARROWEST:g}, got {clip}")
+            raise ValueError(
+                f"clip must be two numbers from {_NARROWEST:g} to {1.0 / _NARROWEST:g}, not {briefly(clip)}"
+            )
         self.epsilons = self.epsilon * share, self.epsilon * (1 - share)
         self.deltas = self.delta * float(share), self.delta * float(1 - share)
         self.clip, self.steps, self.mechanism, self._on_nan = tuple(map(float, clip)), steps, mechanism, on_nan

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pq.core.arrays import read_only
-from pq.core.exact import quantile_fractions, whole_number
+from pq.core.exact import briefly, quantile_fractions, whole_number
 from pq.core.grid import check_on_grid, is_on_grid
 from pq.core.kind import in_unit
 from pq.core.priors import JointPrior, Laplace, LogUniform, Mixture, Prior
@@ -215,7 +215,7 @@ def robust_share(weight: Any) -> float:
     """The weight of a robust prior; raises naming robust_weight."""
     share = finite_number(weight, "robust_weight")
     if not 0.0 < share < 1.0:
-        raise ValueError(f"robust_weight must lie strictly between 0 and 1, got {weight}")
+        raise ValueError(f"robust_weight must lie strictly between 0 and 1, got {briefly(weight)}")
     return share
 
 

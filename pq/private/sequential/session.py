@@ -24,7 +24,7 @@ from pq.core.budget.composition import Cost
 from pq.core.budget.guarantee import Guarantee
 from pq.core.budget.ledger import Ledger, as_ledger
 from pq.core.choices import check_choice, check_name
-from pq.core.exact import Number, budget_float, budget_fraction, quantile_fractions
+from pq.core.exact import Number, briefly, budget_float, budget_fraction, quantile_fractions
 from pq.core.kind import in_unit
 from pq.core.locks import ForkedError, Process, Renewable, is_mine
 from pq.core.priors import LogUniform
@@ -92,7 +92,7 @@ class Session:
             raise ValueError(f"quantiles must be the predictor's {predictor.m}, got {m}")
         risk = finite_number(delta, "delta")
         if composition == "zcdp" and not 0.0 < risk < 1.0:
-            raise ValueError(f"delta must lie strictly between 0 and 1 for zCDP, got {delta}")
+            raise ValueError(f"delta must lie strictly between 0 and 1 for zCDP, got {briefly(delta)}")
         unknown = sorted(set(options) - set(_OPTIONS))
         if unknown:
             raise TypeError(f"{unknown[0]} is no argument of pq.release or of a sequence")
