@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -43,6 +44,16 @@ def file_options(command: Callable[..., Any]) -> Callable[..., Any]:
     for option in reversed(FILE_OPTIONS):
         command = option(command)
     return command
+
+
+def is_one_file(path: Path, other: str | int) -> bool:
+    """Whether a path leads to the file that another path or a descriptor stands for."""
+    if isinstance(other, str) and os.path.realpath(path) == os.path.realpath(other):  # there or not
+        return True
+    try:
+        return os.path.samefile(path, other)
+    except (OSError, ValueError):  # nothing is there, or a list of keys is longer than a name may be
+        return False
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ import click
 
 import pq
 from pq.cli import refuse
-from pq.cli.files import FileColumn
+from pq.cli.files import FileColumn, is_one_file
 from pq.core.budget.account import BudgetExceededError, LedgerError
 from pq.core.choices import Unknown
 from pq.core.kind import kind_named
@@ -85,6 +85,10 @@ class GroupOptions:
         """Try the public arguments on a table without rows, before records are read. Raises as `pq.release_groups`."""
         if column.text is not None and column.column in self._others():
             raise ValueError("by and person must name other columns than --column, where cells are texts")
+        if self._keys_in_file and is_one_file(Path(self.keys), column.place):
+            raise ValueError(
+                f"keys must be public, and {self.keys} is the file of the data: who is there would be told"
+            )
         self._release(column.blank(*self._others()), column, asked, settings)
 
     def released(
@@ -123,8 +127,12 @@ class GroupOptions:
         keys = self._public_keys(table)
         return pq.release_groups(table, asked, by=self.by, value=column.column, keys=keys, **settings | facts)
 
+    @property
+    def _keys_in_file(self) -> bool:
+        return Path(self.keys).suffix.lower() in KEY_FILES
+
     def _public_keys(self, table: Any) -> Any:
-        if Path(self.keys).suffix.lower() in KEY_FILES:
+        if self._keys_in_file:
             if not Path(self.keys).is_file():
                 raise ValueError(f"keys must name a file that is there, got {self.keys}")
             return Path(self.keys)

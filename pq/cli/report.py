@@ -11,6 +11,7 @@ from typing import Any
 import click
 
 from pq.cli import WrittenPath, refuse, written
+from pq.cli.files import is_one_file
 from pq.private.report import checked_texts
 
 REPORT_OPTIONS = (
@@ -48,7 +49,7 @@ class ReportFile:
             raise refuse(error) from None
         if path is not None and not path.absolute().parent.is_dir():
             raise refuse(f"report: there is no folder {path.parent}")
-        if path is not None and any(other is not None and _is_one(path, other) for other in read):
+        if path is not None and any(other is not None and is_one_file(path, other) for other in read):
             raise refuse(f"report: {path} is a file that this command reads")
         if path is not None and path.exists() and not path.is_file():
             raise refuse(f"report: {path} is no file that a page can be kept in")
@@ -62,13 +63,3 @@ class ReportFile:
             return
         with written(self.path):
             released.report(self.path, **self.texts, **{name: text for name, text in texts.items() if text})
-
-
-def _is_one(path: Path, other: str | int) -> bool:
-    """Whether a path leads to the file that another path or a descriptor stands for."""
-    if isinstance(other, str) and os.path.realpath(path) == os.path.realpath(other):  # there or not
-        return True
-    try:
-        return os.path.samefile(path, other)
-    except (OSError, ValueError):  # nothing is there, or a list of keys is longer than a name may be
-        return False

@@ -137,6 +137,27 @@ def test_a_page_takes_no_place_of_what_is_read(staff: Path, tmp_path: Path) -> N
         assert release(staff, "--by", "department", "--keys", many, "--epsilon", "1", *page).exit_code == 0
 
 
+def test_keys_from_the_data_are_refused_before_the_charge(staff: Path, tmp_path: Path) -> None:
+    """Whatever name it goes by: a list of the keys that the data hold tells who is there."""
+    account = pq.Ledger.open(tmp_path / "staff.ledger", total=2)
+    (tmp_path / "link.csv").symlink_to(staff)
+    (tmp_path / "hard.csv").hardlink_to(staff)
+    for data, keys in (
+        (staff, staff),
+        (staff, staff.parent / "." / staff.name),
+        (staff, tmp_path / "link.csv"),
+        (tmp_path / "link.csv", tmp_path / "hard.csv"),
+    ):
+        by = ["--by", "department", "--keys", str(keys), "--ledger", str(tmp_path / "staff.ledger")]
+        answer = release(data, *by, "--epsilon", "1")
+        assert answer.exit_code == 2 and "keys must be public" in answer.output
+    assert not account.entries
+    call = ["release", "-", "--column", "pay", *SURE, "--epsilon", "1", "--by", "department", "--keys", str(staff)]
+    with staff.open("rb") as file:
+        done = subprocess.run([sys.executable, "-m", "pq.cli", *call], stdin=file, capture_output=True, check=False)
+    assert done.returncode == 2 and b"keys must be public" in done.stderr
+
+
 def test_a_page_takes_no_place_of_the_file_behind_standard_input(staff: Path, tmp_path: Path) -> None:
     before, account = staff.read_bytes(), pq.Ledger.open(tmp_path / "staff.ledger", total=2)
     (tmp_path / "link.html").symlink_to(staff)
