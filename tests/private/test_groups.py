@@ -3,6 +3,7 @@ that must be caught; its law is that of separate releases."""
 
 from __future__ import annotations
 
+import datetime as dt
 import itertools
 import math
 from collections import Counter
@@ -10,6 +11,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 import pq
@@ -398,3 +400,29 @@ def test_a_grouped_release_says_what_it_is(tmp_path: Any) -> None:
             pq.GroupedRelease.from_dict(described | wrong)
     with pytest.raises(TypeError):
         pq.GroupedRelease.from_dict([])  # type: ignore[arg-type]
+
+
+def wrapped(value: Any) -> list[Any]:
+    return [pa.scalar(value), np.array(value), np.array(value, dtype=object)]
+
+
+@pytest.mark.parametrize("value", ["a", 3, 2.5, dt.date(2020, 1, 2), dt.timedelta(days=3)])
+def test_what_is_wrapped_stands_for_itself(value: Any) -> None:
+    """As a key of a declared column and of objects, and as a record among objects."""
+    facts: dict[str, Any] = {"by": "team", "value": "x", "epsilon": 1e6, "priors": pq.Uniform(0, 100), "grid": 1}
+    declared, objects = pa.array([value] * 9), np.empty(9, dtype=object)
+    for one in wrapped(value):
+        objects[:] = [one] * 9
+        for column, key in ((declared, one), (objects, value), (objects, one)):
+            made = pq.release_groups({"team": column, "x": np.full(9, 50.0)}, [0.5], keys=[key], rng=0, **facts)
+            assert made.groups[0].values == [50.0] and not isinstance(made.keys[0], np.ndarray | pa.Scalar)
+            assert pq.GroupedRelease.from_dict(made.to_dict()).to_dict() == made.to_dict()
+        with pytest.raises(ValueError, match="keys must differ"):
+            pq.release_groups({"team": declared, "x": np.zeros(9)}, [0.5], keys=[value, one], **facts)
+
+
+@pytest.mark.parametrize("key", [pa.scalar(None), np.array(None), pa.scalar(float("nan")), np.array("NaT", "M8[s]")])
+def test_what_is_wrapped_and_missing_is_no_key(key: Any) -> None:
+    facts: dict[str, Any] = {"by": "team", "value": "x", "epsilon": 1, "priors": PRIOR}
+    with pytest.raises((TypeError, ValueError), match="keys must"):
+        pq.release_groups(table_of([("p", "a", 0.5)]), [0.5], keys=[key], **facts)

@@ -3,8 +3,8 @@
 The declared type of the key column decides how keys compare, never what the column holds. A column of texts has texts
 for keys. One of numbers is read as a column of values is, as float64, so that 1, 1.0 and `True` are one key and "1" is
 none. Dates, timestamps, times and durations compare exactly, as IDs do. Where a type leaves it to the data (objects,
-lists) a record has the key that it equals, one by one, times in whatever unit. A null, a NaN, and whatever equals no
-key has no key.
+lists) a record has the key that it equals, one by one, times in whatever unit. A scalar of pyarrow and an array without
+dimensions stand for what is in them. A null, a NaN, and whatever equals no key has no key.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ from pq.private.columns.declared import Grouping
 from pq.private.columns.door import Array, as_floats
 from pq.private.columns.files import TextFormat, compression_of
 from pq.private.columns.identity import NAMES, identities_in, identity_of, items_of
+from pq.private.columns.record import content_of
 from pq.private.columns.tables import OpenTable
 from pq.private.columns.text import ISO, CellRule
 
@@ -157,8 +158,18 @@ def keys_of_texts(texts: Iterable[str], column: KeyColumn) -> list[Any]:
     return list(column.kind.from_numbers(numbers)) if exact is None else list(map(exact, cells))
 
 
+def _held(item: Any) -> Any:
+    """What a scalar of pyarrow or an array without dimensions holds; anything else as it is."""
+    inner = item if isinstance(item, tuple) else content_of(item)
+    return item if inner is item else _held(inner)
+
+
 def _plain(key: Any) -> Any:
     """A key as an object of Python's, if there is one; raises `TypeError` or `ValueError` for what is no key."""
+    try:
+        key = _held(key)
+    except Exception as error:  # of pyarrow, where only pandas has such a time
+        raise ValueError(f"keys must be what Python can hold: {error}") from None
     if isinstance(key, TIMES) and identity_of(key) is None:
         raise ValueError(f"keys must not be missing, nor times of no known length, got {key!r}")
     value = key.item() if isinstance(key, np.generic) else key
@@ -174,7 +185,8 @@ def _plain(key: Any) -> Any:
 
 
 def _in_forms(item: Any) -> Any:
-    """A time in the form of its own, which is a tuple, as no key is; anything else as it is."""
+    """A time in the form of its own, which is a tuple, as no key is; anything else as it is, out of what wraps it."""
+    item = _held(item)
     return identity_of(item) if isinstance(item, TIMES) else None if isinstance(item, tuple) else item
 
 
