@@ -202,7 +202,7 @@ class Release:
             **({} if plan is None else {"arity": plan.arity, "budget_power": plan.budget_power}),
             "priors": _described_priors(self),
             "total": self.total,
-            "outcome": dict(self.outcome),
+            "outcome": _copied(self.outcome),
         }
 
     def to_event(self) -> dict[str, Any]:
@@ -257,7 +257,7 @@ class Release:
                 read_only(kind.from_numbers(_finite_values(facts["values"], len(maker.request.quantiles)))),
                 **_facts(maker),
                 total=facts["total"],
-                outcome=facts["outcome"],
+                outcome=_copied(facts["outcome"]),
                 kind=str(kind),
                 whole=bool(facts["whole"]),
             )
@@ -304,6 +304,13 @@ def _finite_values(values: Any, count: int) -> Array:
     if numbers.shape != (count,) or not np.isfinite(numbers).all():
         raise ValueError(f"values must be {count} finite numbers, one for each of the quantiles")
     return numbers
+
+
+def _copied(drawn: Any) -> Any:
+    """Lists and mappings of their own, to whatever depth."""
+    if isinstance(drawn, Mapping):
+        return {name: _copied(one) for name, one in drawn.items()}
+    return [_copied(one) for one in drawn] if isinstance(drawn, list) else drawn
 
 
 def _are_finite(numbers: Any) -> bool:

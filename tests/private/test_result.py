@@ -418,6 +418,24 @@ def test_a_release_stays_frozen() -> None:
         pq.Release.from_dict({name: fact for name, fact in one.to_dict().items() if name != "whole"})
 
 
+@pytest.mark.parametrize("mechanism", ["cells", "joint", "tree", "mixed"])
+def test_who_writes_to_a_description_changes_no_release(mechanism: str) -> None:
+    def spoil(drawn: Any) -> None:
+        for one in drawn if isinstance(drawn, list) else ():
+            spoil(one)
+        if isinstance(drawn, list):
+            drawn.clear()
+
+    one = released(mechanism=mechanism)
+    before, given = json.dumps(one.to_dict()), one.to_dict()
+    read = pq.Release.from_dict(given)
+    for described in (one.to_dict(), given):
+        for drawn in (*described["outcome"].values(), described["values"], described["quantiles"]):
+            spoil(drawn)
+        described["outcome"].clear()
+    assert json.dumps(one.to_dict()) == json.dumps(read.to_dict()) == before
+
+
 @pytest.mark.parametrize(
     ("name", "wrong"),
     [
