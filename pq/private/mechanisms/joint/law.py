@@ -46,9 +46,9 @@ of the ways, which are as large as the column where it has few values: they are 
 record up to `MOST_IN_JOINT` records, and by a half at 2^52. So are the parts of records on a grid: by one or two at
 2^53. (A record is spread evenly over its cell, so that what it adds up to an edge grows with the edge, as the
 sensitivity asks; whole numbers instead would not grow so.) On a grid outputs are drawn as floats and then rounded to
-multiples of the step, of which there are few beside each: from 2^45 multiples on a hundred or less between two, so that
-what comes out follows its law up to a hundredth, and at 2^50, to a sixth. (That is post-processing.) What draws a best total is as exact as what draws the other.
-More records are outside of what is promised of a joint release.
+multiples of the step, and far out there are few floats between two of these: what comes out follows its law up to a
+hundredth from 2^45 multiples on, and up to a sixth at 2^50. (That is post-processing.) What draws a best total is as
+exact as what draws the other. More records are outside of what is promised of a joint release.
 """
 
 from __future__ import annotations
