@@ -22,6 +22,7 @@ from pq.truth.audit.table import write_audit
 from pq.truth.audit.tree import audit_release
 
 TREE_PAIRS, LAW_PAIRS = 100_000, 1000
+MADE = b"# pq audit "  # begins the tables of this command
 
 
 @click.command(epilog=EXIT_STATUS)
@@ -119,6 +120,10 @@ def _save(report: AuditReport, path: Path) -> None:
 
 
 def _audit_all(path: Path, pairs: int, seed: int, settings: Callable[..., Any], write: Callable[..., Any]) -> None:
+    with written(path):
+        held = path.read_bytes() if path.is_file() else MADE
+    if not held.startswith(MADE):
+        raise refuse(f"{path} is no table that this command has made: give a name that is free")
     total = sum(1 for _ in settings()) * pairs
     with tqdm(total=total, unit="pair", unit_scale=True, desc="pq audit", disable=None) as bar, written(path):
         rows = write(path, pairs, seed, bar.update)

@@ -207,6 +207,16 @@ def test_what_cannot_be_written_is_said_and_the_answer_is_not_lost(arguments: li
     assert "Traceback" not in answer.stderr and bool(answer.stdout) == (arguments[-2] in ("--plot", "--figure"))
 
 
+@pytest.mark.parametrize("option", ["--each", "--full"])
+def test_a_table_of_somebody_elses_is_not_written_over(option: str, tmp_path: Path) -> None:
+    path = tmp_path / "patients.csv"
+    for content in (b"name,age\nAnn,52\n", b"\xff\xfe", b""):
+        path.write_bytes(content)
+        answer = pq_command("audit", "--pairs", "1", option, str(path))
+        assert answer.exit_code == 2 and "no table that this command has made" in answer.stderr
+        assert path.read_bytes() == content
+
+
 def test_an_account_takes_the_place_of_an_empty_file(tmp_path: Path) -> None:
     """A full disk leaves one."""
     path = tmp_path / "ages.ledger"
