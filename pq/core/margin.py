@@ -42,6 +42,7 @@ import numpy.typing as npt
 
 from pq.core.scores import Array, Distances, Target
 
+SHARES_OF_ONE = 1 << 10
 Part = tuple[float, float, int, int]  # of a column: low, high, and the parts of each record at low and at high in it
 
 
@@ -134,6 +135,19 @@ def zcdp_cost(epsilon: Fraction, flips: bool) -> Fraction:
     return epsilon**2 / (2 if flips else 8)
 
 
+def split_at(held: Any, share: Any) -> Any:
+    """The part of even numbers (c,) of parts that lies below, rounded down to an even one. share: (c,) multiples of
+    2^-10 in [0, 1]. In integers: with w parts more, this and what lies above grow by 0 to w parts, however many there
+    are; products of floats may grow by more.
+
+    >>> split_at(np.array([2**61 - 2, 10]), np.array([0.875, 0.5])).tolist(), 7 * 2**58 - 2
+    ([2017612633061982206, 4], 2017612633061982206)
+    """
+    halves, number = np.asarray(held, dtype=np.int64) >> 1, np.rint(np.asarray(share) * SHARES_OF_ONE).astype(np.int64)
+    whole, rest = np.divmod(halves, SHARES_OF_ONE)
+    return 2 * (whole * number + rest * number // SHARES_OF_ONE)
+
+
 def split_ties(interval: Part, outputs: Sequence[float], shares: Sequence[float], unit: int) -> list[Part]:
     """The intervals between a node's sorted outputs, with the parts of the records at each end that they hold.
 
@@ -141,12 +155,12 @@ def split_ties(interval: Part, outputs: Sequence[float], shares: Sequence[float]
     that of the parts of each record in an interval. The parts of a record in all intervals sum to at most its weight in
     the node, whatever the outputs: with these released, its total loss stays within the budget of a path.
 
-    >>> split_ties((0.0, 9.0, 2, 4), [4.0], [0.25], 4)
-    [(0.0, 4.0, 2, 1), (4.0, 9.0, 3, 4)]
+    >>> split_ties((0.0, 9.0, 2, 4), [4.0], [0.25], 8)
+    [(0.0, 4.0, 2, 2), (4.0, 9.0, 6, 4)]
     """
     low, high, low_share, high_share = interval
     weights = [low_share if o == low else high_share if o == high else unit for o in outputs]
-    left = [2 * int(s * (w // 2)) for s, w in zip(shares, weights, strict=True)]
+    left = [int(split_at(w, s)) for s, w in zip(shares, weights, strict=True)]
     below = [low_share, *(w - part for part, w in zip(left, weights, strict=True))]
     above = [*left, high_share]
     return list(zip((low, *outputs), (*outputs, high), below, above, strict=True))

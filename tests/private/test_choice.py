@@ -70,7 +70,9 @@ def asked(m: int, **facts: Any) -> Request:
         (9, {"grid": 1, "priors": pq.Uniform(10, 120), "epsilon": 0.1}, "joint"),
         (29, {"grid": 1, "priors": pq.Cauchy(40, 20)}, "joint"),  # more values than cells
         (29, {"grid": 1, "priors": pq.Cauchy(40, 20), "assume_smooth": True}, "cells"),
-        (9, {"grid": 1, "priors": pq.Uniform(10, 120), "size_guess": 1e5}, "margin"),
+        (9, {"grid": 1, "priors": pq.Uniform(10, 120), "size_guess": 1e5}, "cells"),
+        (9, {"grid": 1, "priors": pq.Uniform(0, 900), "size_guess": 1e5}, "cells"),
+        (9, {"grid": 1, "priors": pq.Uniform(0, 5000), "size_guess": 1e6}, "margin"),  # more values than cells
         (9, {"grid": 0.001, "epsilon": 0.1}, "joint"),  # far more values than cells
         (9, {"grid": 1, "epsilon": 0.01}, "tree"),
         (1, {"grid": 1}, "margin"),

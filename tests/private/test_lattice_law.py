@@ -13,7 +13,7 @@ import pytest
 from scipy import stats
 
 import pq
-from pq.core.margin import Margins, split_ties
+from pq.core.margin import Margins, split_at, split_ties
 from pq.core.scores import Target
 from pq.private.columns.cells import Lattice
 from pq.private.mechanisms.lattice.flip import choose_class, log_chances
@@ -258,6 +258,42 @@ def test_utilities_of_pairs_are_exact() -> None:
         risen = rank + 2 * int(rng.integers(0, unit // 2 + 1))
         more, _ = utility_of_pair(q, cap, below, below + held + unit, risen, below + held + after + unit)
         assert abs(more - mine) <= unit * max(q, 1 - q)
+
+
+def test_no_record_moves_a_split_by_more_than_itself() -> None:
+    """Up to 2^62 parts, where floats are a thousand apart; by fractions, and by the law of a node."""
+    rng = np.random.default_rng(6)
+    for _ in range(2000):
+        held, share = 2 * int(rng.integers(0, 1 << int(rng.integers(1, 62)))), int(rng.integers(0, 1025))
+        own = 2 * int(rng.integers(1, 257))
+        one, more = (int(split_at(parts, share / 1024)) for parts in (held, held + own))
+        assert one == held // 2 * share // 1024 * 2
+        assert 0 <= more - one <= own
+
+
+def test_a_tie_of_five_thousand_trillion_records_loses_no_more() -> None:
+    """Beside a chain of nodes that each see it in part; with shares of ties as products of floats the loss is 1.03."""
+    middle, place, edge = 127, Fraction(9, 10), 20.0
+    below = [place * k / 128 for k in range(1, 128)]
+    quantiles = [*below, place, *(place + (1 - place) * k / 128 for k in range(1, 128))]
+    values, shares = np.zeros(255), np.full(255, 0.5)
+    shares[middle] = 3 / 8
+    first, last, at = middle + 1, 255, edge
+    while first < last:
+        i = first - 1 + -(-(last - first) // 2)
+        values[i:last], last, at = at, i, at - 1.0
+    first, last, at = 0, middle, -edge
+    while first < last:
+        i = first + (last - first) // 2
+        values[first : i + 1], first, at = at, i + 1, at + 1.0
+    number = 5134103575202365
+    columns = [pq.Counts([-1.0, 0.0, 1.0], [1443966631525665, n, 2406611050886108]) for n in (number, number + 1)]
+    outcome = {"values": values.tolist(), "shares": shares.tolist()}
+    loss = pq.privacy_loss(
+        *columns, outcome, [float(q) for q in quantiles], epsilon=1, priors=pq.Uniform(-50.5, 50.5), grid=1,
+        mechanism="margin",
+    )  # fmt: skip
+    assert 0.8 < abs(loss) <= 1.0
 
 
 def test_a_value_that_most_records_hold_is_found() -> None:

@@ -37,6 +37,7 @@ MOST_TIED_WORK = 2e5
 FEWEST_LUMPY, FEWEST_PLACED = 15, 4  # quantiles that a look pays for: under priors that know a scale, and others
 MANY_HELD = 12.0  # records of each value, times the budget, for each level of a tree
 AMONG_TIES = {"joint": 0.8, "margin": 0.25}  # share of the usual gap where most levels fall among tied records
+MISSPLIT = 1.0 / 128.0  # of a column, by which margins are off where one value holds half of it: ties split in eighths
 MOST_IN_CELL = 8.0  # values
 USUAL_VALUES = 100.0  # on a grid, under priors that do not say
 FEWEST_TIED = 10  # outputs that count, so that fewer do not make up for records
@@ -56,14 +57,16 @@ def chosen(request: Request) -> str:
 
 
 def _on_grid(request: Request) -> str:
-    """Outputs on a grid: margins for one quantile, and for several where values hold many more records than a level is
-    off; else one law for all of them, or counts of cells."""
+    """Outputs on a grid: margins for one quantile; for several where values hold many more records than a level is off,
+    margins or a count of each value; else one law for all of them, or counts of cells."""
     if math.isinf(request.budget) or request.tree.calibration != "sharp":
         return "tree"
     count, budget, size = _facts(request)
     held, levels = budget * size / _values(request), count.bit_length()
-    if count == 1 or held > MANY_HELD * levels:
+    if count == 1:
         return "margin"
+    if held > MANY_HELD * levels:
+        return _least({"margin": MISSPLIT * size, "cells": _cells_on_grid(request)}, request)
     joint, (drawn, rough) = _joint(request), best_drawn(count, budget, size, False, knows_scale(request.priors))
     if request.assume_smooth:
         joint = max(joint, rough)  # a curve through few outputs has no steps; smooth cells have many

@@ -67,6 +67,7 @@ FIRST_CELLS, FIRST_NATS = 20, 80.0  # of the first, coarse distribution function
 # Cells for each unit of the signal, which is epsilon times the root of the number of records.
 CELLS_PER_SIGNAL = {"prior": 2.0, "place": 1.25, "cuts": 1.25, "refined": 1.25}
 FEWEST_USUAL, MOST_USUAL = 16, 128  # cells
+MANY_IN_CELL = 64.0  # records, times the budget, from which on there may be as many cells as values
 
 LOOKS: dict[type, tuple[str, ...]] = {  # in words
     PlacePartition: ("a median", "a width"),
@@ -237,7 +238,8 @@ def plan_cells(
 
 def own_cells(request: Request) -> int | None:
     """The number of cells along the priors if each value on the grid has one of its own, but for values whose cell
-    would have less than about a thousandth of the priors' mass; None if these are too many, or there is no grid.
+    would have less than about a thousandth of the priors' mass; None if these are too many for what they hold, or
+    there is no grid.
 
     Then no value is mistaken for another, whatever the shape of a column and however many records share one.
 
@@ -249,7 +251,8 @@ def own_cells(request: Request) -> int | None:
         return None
     partition = PriorPartition(request.priors, request.distinct)
     cells = len(CellsPlan(Fraction(1), request.adjacency, partition, MOST, request.step).edges(())) + 1
-    return cells if cells <= MOST_USUAL else None
+    held = usual_budget(request.budget, request.adjacency) * usual_size(request.size_guess) / cells
+    return cells if cells <= MOST_USUAL or (cells < MOST and held >= MANY_IN_CELL) else None
 
 
 def _looking(

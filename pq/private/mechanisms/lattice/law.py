@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pq.core.grid import LATTICE_END, from_units, to_units
-from pq.core.margin import Margins
+from pq.core.margin import Margins, split_at
 from pq.core.priors import Prior, Uniform
 from pq.core.scores import Target, log_less, log_sum
 from pq.private.columns.cells import Lattice, LatticeView, Ranks
@@ -203,8 +203,7 @@ class MarginLaw:
         index = np.repeat(index, np.where(tied, len(self.shares), 1))
         share = np.full(len(index), math.nan)
         share[tied[index]] = np.tile(self.shares, int(np.sum(tied)))
-        held = (runs.up_to - runs.below)[index]
-        inside = 2 * np.floor(np.where(np.isnan(share), 0.0, share) * (held // 2)).astype(np.int64)
+        inside = split_at((runs.up_to - runs.below)[index], np.where(np.isnan(share), 0.0, share))
         return index, share, Margins.of_pairs(margin.take(index), runs.below[index] + inside, self.cap, self.target)
 
     def weigh(self, runs: Runs) -> Weighed:
