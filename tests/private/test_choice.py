@@ -64,7 +64,7 @@ def asked(m: int, **facts: Any) -> Request:
         (9, {"size_guess": 1e300}, "tree"),  # ties would take long
         (9, {"epsilon": math.inf}, "tree"),
         (9, {"epsilon": 1e300}, "tree"),
-        (9, {"grid": 1}, "margin"),
+        (9, {"grid": 1}, "cells"),
         (9, {"grid": 1, "priors": pq.Uniform(10, 120)}, "joint"),
         (29, {"grid": 1, "priors": pq.Uniform(10, 120)}, "cells"),
         (9, {"grid": 1, "priors": pq.Uniform(10, 120), "epsilon": 0.1}, "joint"),
