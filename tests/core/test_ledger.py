@@ -524,8 +524,9 @@ def test_what_charges_after_the_release_or_in_two_steps_is_noticed(tmp_path: Pat
         time.sleep(0.05)
         pq.Ledger.open(path).spend(Fraction(1, 100), f"{seed}-early")
 
-    assert not all(holds(*kill_at_random(tmp_path, seed, two_steps)) for seed in range(100, 105))
-    assert not all(holds(*kill_at_random(tmp_path, seed, too_late)) for seed in range(200, 205))
+    # the first round shows it, but for machines so busy that workers are killed before they begin
+    assert not all(holds(*kill_at_random(tmp_path, seed, two_steps)) for seed in range(100, 150))
+    assert not all(holds(*kill_at_random(tmp_path, seed, too_late)) for seed in range(200, 250))
 
 
 # --- other names ------------------------------------------------------------------------------------------------------
