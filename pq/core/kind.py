@@ -176,7 +176,7 @@ def kind_named(text: str) -> Kind:
     for kind in SIMPLE_KINDS:
         if str(kind) == text:
             return kind
-    zoned = re.fullmatch(r"timestamp\[(.+)\]", text)
+    zoned = re.fullmatch(r"timestamp\[(.+)\]", text, re.DOTALL)
     if zoned is None:
         raise ValueError(f"kind must be one of {', '.join(map(str, SIMPLE_KINDS))} or timestamp[zone], got {text!r}")
     return Timestamp(zoned[1])

@@ -36,7 +36,9 @@ def test_public_values_of_python_come_back_as_they_came(day: dt.date, time: dt.t
 
 
 @pytest.mark.parametrize(
-    "kind", [RealNumber(), Date(), Timestamp(), Timestamp("Asia/Tokyo"), Time(), Duration()], ids=str
+    "kind",
+    [RealNumber(), Date(), Timestamp(), Timestamp("Asia/Tokyo"), Timestamp("a\n]b"), Time(), Duration()],
+    ids=repr,
 )
 def test_any_float_becomes_a_value_of_the_kind(kind: Kind) -> None:
     floats = [math.nan, math.inf, -math.inf, 1e308, -1e308, 0.0, -0.5, 86399.9999999, 5e-324, 1e12, -1e13]

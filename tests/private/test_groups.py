@@ -8,7 +8,9 @@ import itertools
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator
+from decimal import Decimal
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import numpy as np
 import pyarrow as pa
@@ -293,6 +295,7 @@ class Untouched(dict[str, Any]):
         super().__init__(team=self.Column("ab"), x=self.Column([1.0, 2.0]))
 
 
+AUTUMN = dt.datetime(2020, 10, 25, 2, 30, tzinfo=ZoneInfo("Europe/Paris"))
 REFUSED: list[tuple[str, type[Exception], dict[str, Any]]] = [
     ("by", ValueError, {"by": "nobody"}),
     ("value", ValueError, {"value": []}),
@@ -300,6 +303,8 @@ REFUSED: list[tuple[str, type[Exception], dict[str, Any]]] = [
     ("keys", TypeError, {"keys": "abc"}),
     ("keys", TypeError, {"keys": [None]}),
     ("keys", ValueError, {"keys": [math.nan]}),
+    ("keys", ValueError, {"keys": [Decimal("sNaN")]}),
+    ("keys", ValueError, {"keys": [AUTUMN, AUTUMN.replace(fold=1)]}),  # differ, and are equal for Python
     ("keys", ValueError, {"keys": []}),
     ("keys", ValueError, {"keys": ["a", "a"]}),
     ("keys", ValueError, {"keys": ["a", "other"], "unknown": "other"}),

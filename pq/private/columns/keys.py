@@ -95,11 +95,14 @@ class Keys:
         """Check keys, or the public file of them that a path names; raises `TypeError` or `ValueError` naming keys."""
         given = tuple(map(_plain, listed_keys(keys, column, by)))
         index: dict[Any, int] = {}
+        seen: dict[Any, Any] = {}
         for place, key in enumerate(given):
             compared = _compared(key, column)
             if compared in index:
                 raise ValueError(f"keys must differ: {given[index[compared]]!r} and {key!r} are one")
-            index[compared] = place
+            if key in seen:  # as two instants are that a clock shows twice, and a dictionary of releases holds one
+                raise ValueError(f"keys must differ for Python, as {seen[key]!r} and {key!r} do in UTC alone")
+            index[compared], seen[key] = place, key
         if not index:
             raise ValueError("keys must hold at least one key")
         return cls(given, column, index)
@@ -177,7 +180,7 @@ def _plain(key: Any) -> Any:
         value = key
     if value is None or not isinstance(value, (*PLAIN_KEYS, *FINE_TIMES)):
         raise TypeError(f"keys must be texts, numbers, dates or times, got {type(key).__name__}")
-    if value != value:
+    if value.is_nan() if isinstance(value, Decimal) else value != value:
         raise ValueError("keys must not be missing")
     if isinstance(value, str) and value != value.encode("utf-8", "replace").decode():
         raise ValueError("keys must be texts that have a form in UTF-8")
