@@ -6,6 +6,7 @@ Private ring, but nothing here sees a record: all that is computed is post-proce
 
 from __future__ import annotations
 
+import copy
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -202,7 +203,7 @@ class Release:
             **({} if plan is None else {"arity": plan.arity, "budget_power": plan.budget_power}),
             "priors": _described_priors(self),
             "total": self.total,
-            "outcome": _copied(self.outcome),
+            "outcome": copy.deepcopy(dict(self.outcome)),
         }
 
     def to_event(self) -> dict[str, Any]:
@@ -257,7 +258,7 @@ class Release:
                 read_only(kind.from_numbers(_finite_values(facts["values"], len(maker.request.quantiles)))),
                 **_facts(maker),
                 total=facts["total"],
-                outcome=_copied(facts["outcome"]),
+                outcome=copy.deepcopy(dict(facts["outcome"])),
                 kind=str(kind),
                 whole=bool(facts["whole"]),
             )
@@ -304,13 +305,6 @@ def _finite_values(values: Any, count: int) -> Array:
     if numbers.shape != (count,) or not np.isfinite(numbers).all():
         raise ValueError(f"values must be {count} finite numbers, one for each of the quantiles")
     return numbers
-
-
-def _copied(drawn: Any) -> Any:
-    """Lists and mappings of their own, to whatever depth."""
-    if isinstance(drawn, Mapping):
-        return {name: _copied(one) for name, one in drawn.items()}
-    return [_copied(one) for one in drawn] if isinstance(drawn, list) else drawn
 
 
 def _are_finite(numbers: Any) -> bool:

@@ -107,15 +107,14 @@ def test_losses_are_within_epsilon_and_reach_it(case: dict[str, Any]) -> None:
     """All columns of up to six records on four values and their neighbours."""
     epsilon = float(case["epsilon"])
     worst = worst_loss(root(4, **case), 4, 6, case.get("adjacency", "add-remove"))
-    near = 0.7 if case.get("shares") else 0.9  # of epsilon: on columns as small as these
-    assert near * epsilon < worst <= epsilon * (1.0 + TOLERANCE)
+    near = {2: 0.89, len(tie_tree.SHARES): 0.7}  # of epsilon, on columns as small as these, by the number of shares
+    assert near.get(len(case.get("shares", ())), 0.9) * epsilon < worst <= epsilon * (1.0 + TOLERANCE)
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_half_the_sensitivity_is_seen(case: dict[str, Any]) -> None:
-    assert worst_loss(root(4, faster=2, **case), 4, 6, case.get("adjacency", "add-remove")) > 1.4 * float(
-        case["epsilon"]
-    )
+    worst = worst_loss(root(4, faster=2, **case), 4, 6, case.get("adjacency", "add-remove"))
+    assert worst > (1.4 if case.get("shares") == tie_tree.SHARES else 1.5) * float(case["epsilon"])
 
 
 def test_open_ends_of_the_data_are_seen() -> None:
