@@ -81,7 +81,7 @@ test: ## everything that CI runs: lint, types, tests, doctests, proof checks, no
 	@$(MAKE) --no-print-directory nbval
 
 test-long: $(READY) ## hours: thorough properties, killed ledgers, a million odd inputs, pages under shaking
-	HYPOTHESIS_PROFILE=thorough PQ_LONG=1 PQ_DIGITS=all $(BIN)/python -m pytest -n $(WORKERS) tests pq pqlab proofs_checks
+	HYPOTHESIS_PROFILE=thorough PQ_LONG=1 PQ_DIGITS=all $(BIN)/python -m pytest -n $(WORKERS) -o faulthandler_timeout=0 tests pq pqlab proofs_checks
 	PYTHONPATH=.:tests:tests/private $(BIN)/python tests/private/fuzz.py --inputs 1000000
 	$(BIN)/python -m pqlab.pages.sweep --workers $(WORKERS)
 	@$(MAKE) --no-print-directory digits

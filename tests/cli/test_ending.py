@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 import click
@@ -17,6 +16,7 @@ from click.testing import CliRunner
 
 import pq
 import pq.private.release as releases
+from interrupts import interrupt_before
 from pq import cli
 from pq.cli.ending import Payment
 
@@ -80,26 +80,10 @@ def test_what_was_refused_and_cannot_be_told_keeps_its_code(wrong: list[str], co
 def interrupted(line: int) -> tuple[list[str], int]:
     """The functions of the lines that a release runs, before the last of which an interrupt comes, and its exit
     code. line: how many there are, where it runs so many."""
-    seen: list[str] = []
-
-    def trace(frame: FrameType, event: str, arg: Any) -> Any:
-        if not any(place in frame.f_code.co_filename for place in OURS):
-            return None
-        if event == "line":
-            seen.append(frame.f_code.co_name)
-            if len(seen) == line:
-                sys.settrace(None)
-                raise KeyboardInterrupt
-        return trace
-
     Path("x.ledger").unlink()
     pq.Ledger.open("x.ledger", total=2)
-    before = sys.gettrace()
-    sys.settrace(trace)
-    try:
+    with interrupt_before(line, OURS) as seen:
         done = CliRunner().invoke(cli.main, [*RELEASE, "--report", "x.html"])
-    finally:
-        sys.settrace(before)
     return seen, done.exit_code
 
 

@@ -5,20 +5,16 @@ from __future__ import annotations
 
 import copy
 import os
-import sys
 from collections.abc import Callable
-from types import FrameType
 from typing import Any
 
 import numpy as np
 import pytest
 
 import pq
-from pq.core.budget import storage
+from interrupts import interrupt_before
 from pq.core.budget.ledger import BudgetExceededError
 from pq.core.learners import cocob
-from pq.core.locks import is_mine
-from pq.private import noise
 from pq.private import release as releases
 from pq.sequential import DPLearned, Predictor, PubDistribution, PubPrev, PubProx, Session
 
@@ -26,36 +22,17 @@ DAY = np.random.default_rng(0).normal(size=40)
 OURS = ("/pq/private/", "/pq/core/budget/")
 LEARNERS = ("/pq/private/sequential/", "/pq/core/learners/", "/pq/core/tracking.py")
 STRIDE, SHORT_STRIDE = (1, 1) if os.environ.get("PQ_LONG") == "1" else (29, 3)
-LOCKS = storage._LOCK, storage._MEMORY_LOCK, noise._ONE_STEP  # of the whole process: another test would wait for ever
 MOST_STEPS = 5
 REFUSED = BudgetExceededError, RuntimeError
 
 
 def interrupted(line: int, act: Callable[[], Any], folders: tuple[str, ...] = OURS) -> BaseException | None:
     """The interrupt that falls before the line of that number which `act` runs; None if it ends earlier."""
-    seen = 0
-
-    def trace(frame: FrameType, event: str, arg: Any) -> Any:
-        nonlocal seen
-        if not any(folder in frame.f_code.co_filename for folder in folders):
-            return None
-        seen += event == "line"
-        if event == "line" and seen == line:
-            sys.settrace(None)
-            raise KeyboardInterrupt
-        return trace
-
-    before = sys.gettrace()
-    sys.settrace(trace)
-    try:
-        act()
-    except KeyboardInterrupt as interrupt:
-        return interrupt
-    finally:
-        sys.settrace(before)
-        for lock in LOCKS:  # left between a body and the end of its `with`, where no signal's interrupt comes
-            while is_mine(lock):
-                lock.release()
+    with interrupt_before(line, folders):
+        try:
+            act()
+        except KeyboardInterrupt as interrupt:
+            return interrupt
     return None
 
 
