@@ -95,8 +95,9 @@ lint: $(READY) ## ruff: rules and format; the rings; declared dependencies
 types: $(READY) ## mypy on the package
 	$(BIN)/mypy
 
+# No new worker in place of one that dies: with groups it would wait for ever for the work of the other (xdist 3.8).
 unit: $(READY) ## tests of the software and the doctests
-	$(BIN)/python -m pytest -n $(WORKERS) tests pq pqlab --dist loadgroup
+	$(BIN)/python -m pytest -n $(WORKERS) tests pq pqlab --dist loadgroup --max-worker-restart 0
 
 checks: $(READY) ## check the paper's statements one by one and print a report
 	$(BIN)/python -m proofs_checks
