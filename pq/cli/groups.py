@@ -89,6 +89,8 @@ class GroupOptions:
             raise ValueError(
                 f"keys must be public, and {self.keys} is the file of the data: who is there would be told"
             )
+        if Path(self.keys).suffix.lower() == ".parquet" and "," not in self.keys:
+            raise ValueError(f"keys must be keys, or a CSV file of them, got {self.keys}")
         self._release(column.blank(*self._others()), column, asked, settings)
 
     def released(

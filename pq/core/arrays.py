@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -17,3 +17,13 @@ def read_only(array: ArrayT) -> ArrayT:
     """
     array.flags.writeable = False
     return array
+
+
+class KeptReadOnly:
+    """What has read-only arrays, in its copies and pickles too: numpy's own are writable."""
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        for value in state.values():
+            if isinstance(value, np.ndarray):
+                read_only(value)

@@ -307,9 +307,11 @@ def kary_arity(m: int) -> int:
     >>> [kary_arity(m) for m in (1, 9, 15, 99, 2**49 - 1, 2**49)]
     [2, 4, 4, 6, 128, 129]
     """
-    rough = math.exp(math.sqrt(math.log(2) * math.log(m + 1)))
-    if abs(rough - round(rough)) > 1e-9 * rough:
-        return math.ceil(rough)
+    exponent = math.sqrt(math.log(2) * math.log(m + 1))
+    if exponent < 700.0:  # within the floats
+        rough = math.exp(exponent)
+        if abs(rough - round(rough)) > 1e-9 * rough:
+            return math.ceil(rough)
     digits = 60
     while True:
         exact = Context(prec=digits)

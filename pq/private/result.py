@@ -17,7 +17,7 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from pq.core.arrays import read_only
+from pq.core.arrays import KeptReadOnly, read_only
 from pq.core.budget.events import private_event
 from pq.core.choices import QuantilesOf, check_choice
 from pq.core.exact import budget_float, budget_text, quantile_fractions
@@ -52,7 +52,7 @@ REMARK_LEVEL = 0.999  # of an interval outside of which a value is remarkable
 
 
 @dataclass(frozen=True, eq=False)
-class Release:
+class Release(KeptReadOnly):
     """Released quantiles and the public facts about how they were made; nothing else about the data.
 
     values: (m,) estimates in the caller's order, read-only, of the kind that the column declares. quantiles: (m,).

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from pq.core.arrays import read_only
+from pq.core.arrays import KeptReadOnly, read_only
 from pq.core.choices import nearest
 from pq.core.exact import Number, budget_float, budget_text, whole_number
 from pq.core.kind import NUMBER, SIMPLE_KINDS, Duration, kind_named, shown
@@ -53,7 +53,7 @@ GRID_REMARK = (
 
 
 @dataclass(frozen=True, eq=False)
-class Forecast:
+class Forecast(KeptReadOnly):
     """How far off a release will be; made from public facts alone, so that it is nobody's secret.
 
     quantiles: (m,). epsilon: total budget. size: records that a simulated column has. trials: simulated releases.

@@ -151,6 +151,10 @@ def test_keys_from_the_data_are_refused_before_the_charge(staff: Path, tmp_path:
         by = ["--by", "department", "--keys", str(keys), "--ledger", str(tmp_path / "staff.ledger")]
         answer = release(data, *by, "--epsilon", "1")
         assert answer.exit_code == 2 and "keys must be public" in answer.output
+    (tmp_path / "keys.parquet").write_bytes(b"")
+    by = ["--by", "department", "--keys", str(tmp_path / "keys.parquet"), "--ledger", str(tmp_path / "staff.ledger")]
+    answer = release(staff, *by, "--epsilon", "1")
+    assert answer.exit_code == 2 and "keys must be keys, or a CSV file of them" in answer.output
     assert not account.entries
     call = ["release", "-", "--column", "pay", *SURE, "--epsilon", "1", "--by", "department", "--keys", str(staff)]
     with staff.open("rb") as file:

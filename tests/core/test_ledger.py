@@ -239,6 +239,12 @@ def test_copies_are_the_same_account(ledger: pq.Ledger) -> None:
         assert same is ledger
 
 
+@pytest.mark.parametrize("total", [1, None])
+def test_a_name_that_no_file_may_have_is_refused_by_name(total: int | None) -> None:
+    with pytest.raises(ValueError, match="^path must not hold"):
+        pq.Ledger.open("a\0b", total=total)
+
+
 def test_pickles_open_the_file_and_those_in_memory_are_refused(tmp_path: Path) -> None:
     with pytest.raises(TypeError, match=r"^ledger is in memory"):
         pickle.dumps(pq.Ledger(1))

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import pq
+from pq.core.budget.composition import zcdp_delta
 from pq.learners import private_noise_std
 from pq.sequential import DPLearned, PubDistribution, PubPrev, PubProx, Session, Standardise
 
@@ -165,3 +166,15 @@ def test_more_releases_than_memory_holds_are_refused_before_the_charge() -> None
         with pytest.raises(ValueError, match="trials"):
             pq.simulate([1.0], [0.5], trials=trials, epsilon=1e-30, priors=A, ledger=ledger)
     assert ledger.spent == 0
+
+
+@pytest.mark.parametrize("epsilon", [float("inf"), 10**400, Fraction(10**5000, 3), 1.7e308])
+@pytest.mark.parametrize("rho", [5e-324, 0.1, 1e300, 1.7e308])
+def test_conversions_take_numbers_beyond_the_floats(rho: float, epsilon: Any) -> None:
+    assert zcdp_delta(rho, epsilon) == float(rho >= epsilon)
+
+
+def test_an_arity_beyond_the_floats_is_exact() -> None:
+    """The root of m + 1 is 2**1001, a power of two, where exp(sqrt(.)) overflows from 1024 on: both sides of one."""
+    m = 1 << 1025 * 1025
+    assert (pq.kary_arity(m - 1), pq.kary_arity(m)) == (1 << 1025, (1 << 1025) + 1)

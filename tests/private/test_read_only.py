@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import inspect
+import pickle
 from collections.abc import Callable, Iterator
 from functools import cached_property, partial
 from typing import Any
@@ -122,6 +124,13 @@ MADE: dict[str, Callable[[], Any]] = {
 def test_no_array_of_a_result_can_be_written_to(name: str) -> None:
     """The ranks of counts could, after which a release was of other records."""
     assert list(writable([MADE[name]()], name, set())) == []
+
+
+@pytest.mark.parametrize("name", [name for name in MADE if name != "ledger"])
+@pytest.mark.parametrize("again", [copy.copy, copy.deepcopy, lambda one: pickle.loads(pickle.dumps(one))])
+def test_no_array_of_a_copy_can_be_written_to(name: str, again: Callable[[Any], Any]) -> None:
+    """Numpy's own copies and pickles are writable."""
+    assert list(writable([again(MADE[name]())], name, set())) == []
 
 
 def test_what_is_released_of_counts_stays_what_it_was() -> None:

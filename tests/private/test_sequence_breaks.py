@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from pq.private.sequential import loop, state
-from pq.sequential import PubPrev, release_sequence
+from pq.sequential import PubPrev, Session, release_sequence
 
 DAYS = np.random.default_rng(0).normal(size=(5, 200))
 
@@ -135,3 +135,15 @@ def test_a_process_that_ends_while_it_takes_a_state_up_is_not_begun_anew(
     path.rename(f"{path}.0123456789abcdef.claimed")  # where kill -9 leaves it
     with pytest.raises(ValueError, match="taken up by a run that ended before"):
         run(path)
+
+
+def test_a_state_is_not_stored_where_nobody_could_take_it_up(tmp_path: Path) -> None:
+    """Its name gets longer while somebody goes on from it."""
+    path = tmp_path / ("x" * 240)
+    with pytest.raises(OSError, match="too long") as failure:
+        run(path)
+    assert failure.value.releases == []  # type: ignore[attr-defined]
+    session = Session(PubPrev([0.5], loc=0, scale=1), [0.5], epsilon=1)
+    with pytest.raises(OSError, match="too long"):
+        session.save(path)
+    assert list(tmp_path.iterdir()) == []

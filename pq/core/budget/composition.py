@@ -29,6 +29,7 @@ PrivacyKind = Literal["range", "pure"]
 _SQUARES = {"range": Fraction(1, 8), "pure": Fraction(1, 2)}  # rho over epsilon^2
 _ROUNDING = 1e-12  # more than the conversion is off, relative
 _LEAST = 1e-300  # below, floats have fewer digits than the conversion needs
+_HUGE = 1e300  # a logarithm beyond which the others of a search do not matter
 
 
 @dataclass(frozen=True)
@@ -146,14 +147,18 @@ def zcdp_delta(rho: float | Fraction, epsilon: float) -> float:
     rho = _float_above(rho, "rho")
     if not epsilon >= 0:
         raise ValueError(f"epsilon must not be negative, got {briefly(epsilon)}")
+    epsilon = float(min(epsilon, sys.float_info.max))
 
     def log_delta(log_excess: float) -> float:
         excess = math.exp(log_excess)  # alpha - 1
         alpha = 1.0 + excess
-        return excess * (alpha * rho - epsilon) - log_excess - alpha * math.log1p(1.0 / excess)
+        found = excess * (alpha * rho - epsilon) - log_excess - alpha * math.log1p(1.0 / excess)
+        return min(max(found, -_HUGE), _HUGE)  # the search subtracts
 
     # The exponential part is least where alpha - 1 is half of epsilon / rho - 1, which may be beyond the floats.
-    start = math.log(1e-3) if epsilon < 1.002 * rho else min(math.log(epsilon - rho) - math.log(2.0 * rho), 690.0)
+    start = (
+        math.log(1e-3) if epsilon < 1.002 * rho else min(math.log(epsilon - rho) - math.log(rho) - math.log(2.0), 690.0)
+    )
     best = scipy.optimize.minimize_scalar(
         log_delta, bounds=(start - 12.0, start + 12.0), method="bounded", options={"xatol": 1e-12}
     )

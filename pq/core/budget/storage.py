@@ -118,6 +118,8 @@ class FileStorage(Storage):
     """Entries in an SQLite file on a local disk. total: creates the file where there is none, None to open one."""
 
     def __init__(self, path: Path, total: Fraction | None, delta: Fraction | None) -> None:
+        if "\0" in str(path):
+            raise ValueError("path must not hold the character of number 0, which ends a name for the system")
         self.path = path.absolute()
         undisturbed(lambda: self._open(path, total, delta))
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from pq.core.arrays import read_only
+from pq.core.arrays import KeptReadOnly, read_only
 from pq.core.exact import whole_number
 from pq.core.kind import NUMBER, Kind
 from pq.private.columns.door import LARGEST, Array, IntArray, kind_and_floats
@@ -23,7 +23,7 @@ MOST = 2.0**53  # records that a column may hold; beyond, float64 does not tell 
 
 
 @dataclass(frozen=True, eq=False, repr=False, init=False)
-class Counts:
+class Counts(KeptReadOnly):
     """The records of a sensitive column by value; made by `pq.count`, or from values and counts of any kind and order.
 
     values: (d,) numbers; repeats are added up, infinities count as the largest finite numbers, and what is no number

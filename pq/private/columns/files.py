@@ -169,6 +169,10 @@ def scan_parquet(path: str) -> Any:
     it holds. Raises `OSError` for a file that cannot be opened, `ValueError` for one that none reads, with the same
     words for every fault, and `ImportError` without an engine.
     """
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        raise ValueError("the name of a Parquet file must be UTF-8") from None
     if not Path(path).is_fifo():  # which opening would empty
         Path(path).open("rb").close()
     engines = [name for name in PARQUET_READERS if find_spec(name) is not None]

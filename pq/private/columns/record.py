@@ -52,7 +52,8 @@ def _real(value: Any) -> float:
 
 
 def content_of(value: Any) -> Any:
-    """What a wrapper of one value holds; the value itself if it is no wrapper."""
+    """What a wrapper of one value holds; the value itself if it is no wrapper. A time of day of pyarrow to the
+    microsecond: Python has none finer."""
     if isinstance(value, tuple) and len(value) == 1:
         return value[0]
     if isinstance(value, np.ndarray) and value.ndim == 0:

@@ -8,7 +8,7 @@ import os
 import pickle
 import secrets
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from numbers import Real
 from pathlib import Path
 from typing import Any
@@ -27,6 +27,7 @@ KEPT = PUBLIC | SPENT | {"_pool", "_process", "_request"}  # of a session, in a 
 
 def store(state: Mapping[str, Any], path: Path) -> Identity:
     """Write a state in one step, readable by the owner only; returns what tells the file from any other."""
+    _check_length(path)
     part = Path(f"{path}.part")
     part.unlink(missing_ok=True)  # one that a crash or somebody else left may be open to others
     try:
@@ -54,6 +55,12 @@ def used(path: Path) -> Path:
 
 def _own_name(path: Path) -> Path:
     return Path(f"{path}.{secrets.token_hex(8)}.claimed")
+
+
+def _check_length(path: Path) -> None:
+    """Raise `OSError` for a name so long that nobody could take up what lies there."""
+    with suppress(FileNotFoundError):
+        os.stat(_own_name(path))
 
 
 def left_over(path: Path) -> Path | None:
@@ -87,6 +94,7 @@ class Turns:
 
     def _begin(self) -> None:
         """Of several runs that find nothing, the one that makes the file begins."""
+        _check_length(self.path)
         try:
             with open(used(self.path), "xb") as file:
                 own = _identity(os.fstat(file.fileno()))
