@@ -241,7 +241,7 @@ def test_copies_are_the_same_account(ledger: pq.Ledger) -> None:
 
 @pytest.mark.parametrize("total", [1, None])
 def test_a_name_that_no_file_may_have_is_refused_by_name(total: int | None) -> None:
-    with pytest.raises(ValueError, match="^path must not hold"):
+    with pytest.raises(ValueError, match=r"^path must not hold"):
         pq.Ledger.open("a\0b", total=total)
 
 
