@@ -9,7 +9,6 @@ import csv
 import gzip
 from datetime import date
 from functools import cache
-from importlib import resources
 
 import numpy as np
 
@@ -52,6 +51,8 @@ FLIGHTS_LICENCE = "CC0, as the R package nycflights13 states"
 
 def table_bytes(name: str) -> bytes:
     """The content of an embedded file, decompressed if its name ends in `.gz`."""
+    from importlib import resources  # late: it brings much that is rarely needed
+
     content = resources.files("pq.datasets").joinpath("tables", name).read_bytes()
     return gzip.decompress(content) if name.endswith(".gz") else content
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, fields
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
@@ -17,7 +17,9 @@ from pq.core.choices import Adjacency, Unknown, check_choice
 from pq.core.exact import budget_text, whole_number
 from pq.core.kind import shown
 from pq.private.release import Release
-from pq.private.report import PageOptions, grouped_page
+
+if TYPE_CHECKING:
+    from pq.private.report import PageOptions
 
 GROUPED_VERSION = 1  # of what `GroupedRelease.to_dict` writes
 OTHER = "other"  # key of the group of records that have none of the public keys
@@ -117,6 +119,8 @@ class GroupedRelease:
 
         It holds `to_dict()` as JSON in the element with the id "release".
         """
+        from pq.private.report import grouped_page  # late, as in `Release.report`
+
         shared: dict[str, Any] = {name: getattr(self, name) for name in ("epsilon", "max_contributions", "adjacency")}
         facts = {"max_groups": str(self.max_groups), "person": self.person or "a promise", "unknown": self.unknown}
         keyed = {_shown(key): one for key, one in self.releases.items()}

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
@@ -31,7 +31,9 @@ from pq.core.request import Request
 from pq.private.intervals import grid_intervals, interval_level, simulated_intervals, size_of
 from pq.private.mechanisms import Mechanism, Outcome
 from pq.private.prepare import prepare
-from pq.private.report import PageOptions, release_page
+
+if TYPE_CHECKING:
+    from pq.private.report import PageOptions
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 
@@ -226,6 +228,8 @@ class Release(KeptReadOnly):
         ...     "Waiting times" in pathlib.Path(f"{folder}/median.html").read_text(encoding="utf-8")
         True
         """
+        from pq.private.report import release_page  # late: most releases have no page
+
         Path(path).write_bytes(release_page(self, **options).encode("utf-8"))
 
     @classmethod
