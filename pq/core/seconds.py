@@ -76,12 +76,13 @@ def has_length(dtype: np.dtype[Any]) -> bool:
 
 def seconds_of_ticks(x: npt.NDArray[Any]) -> Floats:
     """An array of numpy's timestamps or durations in seconds, alike in every unit; NaN where it is not a time."""
+    x = x.astype(x.dtype.newbyteorder("="), copy=False)
     unit, missing = np.datetime_data(x.dtype)[0], np.isnat(x)
     if unit in "YMW":  # few enough for the calendar of days
         ticks, unit = np.clip(x.view(np.int64), -(2**31), 2**31).view(x.dtype).astype(f"{x.dtype.kind}8[D]"), "D"
     else:
         ticks = x
-    whole = ticks.astype(ticks.dtype.newbyteorder("=")).view(np.int64)
+    whole = ticks.view(np.int64)
     if unit in TICKS:
         seconds = whole.astype(np.float64) * TICKS[unit]
     else:

@@ -99,7 +99,8 @@ def simulated_intervals(
         shapes: tuple[Shape, ...] = SHAPES[:2] if maker.request.assume_smooth else SHAPES
         radii = np.max([curve.levels_off(maker, records, level, population, shape) for shape in shapes], axis=0)
         radii *= math.sqrt(records / size) if population else records / size  # of larger columns
-        low, high = (curve.at(curve.asked + sign * radii) for sign in (-1.0, 1.0))
+        low = np.minimum(curve.at(curve.asked - radii), values)  # also at the levels 0 and 1, where all are outside
+        high = np.maximum(curve.at(curve.asked + radii), values)
         if not maker.request.assume_smooth:
             low, high = curve.sparser(low, high, radii, knots)
     return np.stack([low, high], axis=1)

@@ -203,11 +203,8 @@ def test_approximate_parts_add_their_delta_and_keep_the_rest_for_the_conversion(
     assert not together.fits(Fraction(100), Fraction(1, 10**8)) and together.fits(Fraction(6), Fraction(1, 10**6))
 
 
-@pytest.mark.parametrize("rho", [1e-300, 1e-30, 1e-8, 1e-3, 0.1, 3.0, 100.0, 1e6])
-@pytest.mark.parametrize("delta", [1e-300, 1e-30, 1e-6, 0.3])
-def test_a_converted_epsilon_is_never_too_small(rho: float, delta: float) -> None:
-    """At the claimed epsilon the conversion in forty digits, at its own best order, gives no more than delta."""
-    epsilon = zcdp_epsilon(Fraction(rho), delta)
+def least_log_delta(rho: float | Fraction, epsilon: float) -> mpmath.mpf:
+    """What the conversion gives in sixty digits, at its own best order, found by a golden section of one valley."""
     with mpmath.workdps(60):
 
         def log_delta(log_excess: mpmath.mpf) -> mpmath.mpf:
@@ -215,12 +212,27 @@ def test_a_converted_epsilon_is_never_too_small(rho: float, delta: float) -> Non
             alpha = 1 + excess
             return excess * (alpha * rho - epsilon) - log_excess - alpha * mpmath.log1p(1 / excess)
 
-        start = mpmath.log(max((mpmath.mpf(epsilon) / rho - 1) / 2, mpmath.mpf("1e-3")))
-        low, high = start - 20, start + 20
-        for _ in range(160):  # golden section of a function with one valley
+        low, high = mpmath.mpf(-800), mpmath.mpf(800)
+        for _ in range(180):
             a, b = low + (high - low) * mpmath.mpf("0.382"), low + (high - low) * mpmath.mpf("0.618")
             low, high = (low, b) if log_delta(a) < log_delta(b) else (a, high)
-        assert log_delta(low) <= mpmath.log(delta)
+        return log_delta(low)
+
+
+@pytest.mark.parametrize("rho", [1e-300, 1e-30, 1e-8, 1e-3, 0.1, 3.0, 100.0, 1e6])
+@pytest.mark.parametrize("delta", [1e-300, 1e-30, 1e-6, 0.3])
+def test_a_converted_epsilon_is_never_too_small(rho: float, delta: float) -> None:
+    """At the claimed epsilon the conversion gives no more than delta."""
+    assert least_log_delta(rho, zcdp_epsilon(Fraction(rho), delta)) <= mpmath.log(delta)
+
+
+@pytest.mark.parametrize("rho", [1e-300, 1e-20, 1e-6, 0.1, 1.0, 30.0, 1e6, 1e12, 1e18, 1e25])
+@pytest.mark.parametrize("beyond", [-1.0, 0.0, 1e-3, 1.0, 5.0, 9.0])
+def test_a_converted_delta_is_the_least(rho: float, beyond: float) -> None:
+    """Also where epsilon is close to a large rho, and far from a small one. beyond: in square roots of rho."""
+    epsilon = max(rho + 2.0 * beyond * math.sqrt(rho), 0.0)
+    wanted = float(mpmath.exp(min(least_log_delta(rho, epsilon), 0)))
+    assert zcdp_delta(rho, epsilon) == pytest.approx(wanted, rel=1e-8)
 
 
 @pytest.mark.parametrize(

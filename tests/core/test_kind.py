@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import math
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pq.core.kind import EXACT_END, Date, Duration, Kind, RealNumber, Time, Timestamp, kind_named
+from pq.core.seconds import has_length, seconds_of_ticks
 
 in_range = st.integers(int(-EXACT_END) * 10**6, int(EXACT_END) * 10**6)
 
@@ -74,3 +76,23 @@ def test_a_zone_that_is_not_known_is_shown_in_universal_time() -> None:
     for name, offset in (("Nowhere/Land", 0), ("+02:00", 7200), ("UTC-05:30", -19800), ("+99:99", 0)):
         shown = Timestamp(name).from_numbers([1e9])[0]
         assert shown.timestamp() == 1e9 and shown.utcoffset() == dt.timedelta(seconds=offset)
+
+
+@pytest.mark.parametrize("unit", ["Y", "M", "W", "D", "h", "m", "s", "ms", "us", "ns", "ps"])
+@pytest.mark.parametrize("kind", ["M8", "m8"])
+def test_times_of_either_order_of_bytes_are_the_same(kind: str, unit: str) -> None:
+    """Big-endian years, months and weeks were read as other times."""
+    ticks = np.array([0, 1, -1, 601, -45, 20_000, np.iinfo(np.int64).min]).astype(f"{kind}[{unit}]")
+    if has_length(ticks.dtype):
+        swapped = seconds_of_ticks(ticks.astype(ticks.dtype.newbyteorder(">")))
+        np.testing.assert_array_equal(swapped, seconds_of_ticks(ticks))
+        np.testing.assert_allclose(swapped, expected(ticks), rtol=1e-12)
+
+
+def expected(ticks: Any) -> Any:
+    """In seconds, one by one, by numpy's own calendar."""
+    coarse = ticks.astype(f"{ticks.dtype.kind}8[s]" if np.datetime_data(ticks.dtype)[0] in "YMWDhms" else ticks.dtype)
+    size = {"ms": 10**3, "us": 10**6, "ns": 10**9, "ps": 10**12}.get(np.datetime_data(coarse.dtype)[0], 1)
+    exact = [Fraction(int(one.astype(np.int64)), size) for one in coarse]
+    cut = [Fraction(math.floor(one * 10**6), 10**6) for one in exact]
+    return [np.nan if np.isnat(one) else float(value) for one, value in zip(coarse, cut, strict=True)]

@@ -93,11 +93,13 @@ def other_dialects(texts: dict[str, str]) -> Iterator[str]:
 
 
 def shared_files(paths: Iterable[str]) -> Iterator[str]:
-    """Files of tests, imported by their bare names, of which one would stand for the other."""
+    """Files of tests, imported by their bare names, of which one would stand for the other. pytest finds fixtures by
+    their folder."""
     places = defaultdict(list)
     for path in paths:
-        if path.endswith(".py") and path.split("/")[0] in ("tests", "proofs_checks") and "test" in path.split("/")[-1]:
-            places[path.split("/")[-1]].append(path)
+        top, name = path.split("/")[0], path.split("/")[-1]
+        if name.endswith(".py") and top in ("tests", "proofs_checks") and "test" in name and name != "conftest.py":
+            places[name].append(path)
     for found in places.values():
         if len(found) > 1:
             yield from found

@@ -481,3 +481,15 @@ def test_what_a_release_says_does_not_depend_on_floats_for_its_public_facts(fact
         if "public_total" in facts:
             assert not np.isnan(made.interval(0.5)).any()
             assert f"{facts['public_total']:,}" in release_page(made)
+
+
+@pytest.mark.parametrize("mechanism", ["tree", "margin", "cells"])
+@pytest.mark.parametrize("levels", [[0.0, 0.5], [0.5, 1.0], [0.0, 0.5, 1.0]])
+def test_an_interval_holds_what_was_released(mechanism: str, levels: list[float]) -> None:
+    """Also where no release is ever off: at the ends both of its ends were plus infinity, or both minus infinity."""
+    x = np.repeat([0.0, 1.0, 2.0], [4_000, 500, 500])
+    options: dict[str, Any] = {"priors": pq.Uniform(-0.5, 2.5), "mechanism": mechanism, "grid": 1}
+    one = pq.release(x, levels, epsilon=10, size_guess=5_000, rng=1, **options)
+    for of in ("column", "population"):
+        low, high = one.interval(0.95, of=of).T  # type: ignore[arg-type]
+        assert np.all((low <= one.values) & (one.values <= high) & (low < np.inf) & (high > -np.inf))

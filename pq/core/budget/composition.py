@@ -29,7 +29,7 @@ PrivacyKind = Literal["range", "pure"]
 _SQUARES = {"range": Fraction(1, 8), "pure": Fraction(1, 2)}  # rho over epsilon^2
 _ROUNDING = 1e-12  # more than the conversion is off, relative
 _LEAST = 1e-300  # below, floats have fewer digits than the conversion needs
-_HUGE = 1e300  # a logarithm beyond which the others of a search do not matter
+_HUGE, _FARTHEST = 1e300, 690.0  # of slopes, and of the log of alpha - 1, where it is sought
 
 
 @dataclass(frozen=True)
@@ -149,20 +149,21 @@ def zcdp_delta(rho: float | Fraction, epsilon: float) -> float:
         raise ValueError(f"epsilon must not be negative, got {briefly(epsilon)}")
     epsilon = float(min(epsilon, sys.float_info.max))
 
-    def log_delta(log_excess: float) -> float:
-        excess = math.exp(log_excess)  # alpha - 1
-        alpha = 1.0 + excess
-        found = excess * (alpha * rho - epsilon) - log_excess - alpha * math.log1p(1.0 / excess)
+    def slope(log_excess: float) -> float:
+        """Of the logarithm of what is minimised, by t = alpha - 1; it increases with t."""
+        excess = math.exp(log_excess)
+        found = 2.0 * (rho * excess) + (rho - epsilon) - math.log1p(1.0 / excess)
         return min(max(found, -_HUGE), _HUGE)  # the search subtracts
 
-    # The exponential part is least where alpha - 1 is half of epsilon / rho - 1, which may be beyond the floats.
-    start = (
-        math.log(1e-3) if epsilon < 1.002 * rho else min(math.log(epsilon - rho) - math.log(rho) - math.log(2.0), 690.0)
-    )
-    best = scipy.optimize.minimize_scalar(
-        log_delta, bounds=(start - 12.0, start + 12.0), method="bounded", options={"xatol": 1e-12}
-    )
-    return min(1.0, math.exp(min(float(best.fun), 0.0)))
+    if slope(-_FARTHEST) >= 0.0:
+        return 1.0
+    least = _FARTHEST
+    if slope(_FARTHEST) > 0.0:
+        least = scipy.optimize.brentq(slope, -_FARTHEST, _FARTHEST, xtol=1e-13, maxiter=1000)
+    t = math.exp(least)
+    # log(t / (1 + t)^(1 + t) * t^t), without the difference of large numbers
+    rest = t * least - (1.0 + t) * math.log1p(t) if t < 1.0 else -least - (1.0 + t) * math.log1p(1.0 / t)
+    return math.exp(min(t * ((rho - epsilon) + t * rho) + rest, 0.0))
 
 
 def zcdp_epsilon(rho: float | Fraction, delta: float) -> float:
