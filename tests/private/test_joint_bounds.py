@@ -125,12 +125,12 @@ def test_levels_that_are_one_float_or_an_end_are_interpolated_too(values: list[f
 
 
 @pytest.mark.parametrize("mechanism", ["auto", "mixed"])
-def test_quantiles_that_are_one_float_are_released_from_every_column(mechanism: str) -> None:
+def test_quantiles_that_are_neighbouring_floats_are_released_from_every_column(mechanism: str) -> None:
     """How many outputs are drawn depends on the records: it once raised where they were many, after the charge."""
-    close = [Fraction(1, 10) + Fraction(k, 10**30) for k in range(5)] + [Fraction(i, 20) for i in range(4, 19)]
-    tiny = [Fraction(k, 10**400) for k in range(1, 13)]
+    close = [0.1 + k * math.ulp(0.1) for k in range(5)] + [i / 20 for i in range(4, 19)]
+    tiny = [k * math.ulp(0.0) for k in range(1, 13)]
     options: dict[str, Any] = {"epsilon": 0.03, "priors": Uniform(0, 1), "size_guess": 3000, "mechanism": mechanism}
-    for quantiles in (close, tiny, [1 - q for q in tiny]):
+    for quantiles in (close, tiny, [1.0 - k * 2.0**-53 for k in range(1, 13)]):
         for x in ([], np.random.default_rng(0).random(3000)):
             values = pq.release(x, quantiles, rng=1, **options).values
             assert len(values) == len(quantiles) and np.all((values >= 0) & (values <= 1))
