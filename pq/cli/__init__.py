@@ -46,7 +46,7 @@ class NearGroup(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         known = self.known(ctx)
-        if args and args[0] not in known and not args[0].startswith("-"):
+        if args and args[0] not in known and not args[0].startswith("-") and not ctx.resilient_parsing:
             ctx.fail(f"No such command {args[0]!r}{nearest(args[0], known)}")
         return super().resolve_command(ctx, args)
 
@@ -82,6 +82,8 @@ class LazyGroup(NearGroup):
         if entry is None:
             return None
         if _source(entry) is None:
+            if ctx.resilient_parsing:  # a line that is being typed is completed, or left as it is
+                return None
             raise refuse(f"{cmd_name} works on a checkout of the project only, and this is an installed package")
         command: click.Command = entry.load()
         return command

@@ -6,6 +6,7 @@ are compared.
 
 from __future__ import annotations
 
+import math
 import secrets
 import sys
 from dataclasses import dataclass
@@ -20,12 +21,14 @@ import pq
 from pq.cli import EXIT_STATUS, Named, PicturePath, output_options, refuse, tell, written
 from pq.cli.files import KINDS
 from pq.cli.release import FiniteFloat, grid_option, law_options, parse_prior, parse_quantiles, prior_option
+from pq.core.exact import budget_fraction
 from pq.core.priors import Prior
 from pq.core.priors.widen import widened
 from pq.show.prospects import budget_curve, quantile_errors, text_bars
 from pq.truth.forecast import Forecast, Rehearsal, prepared
 
 STEPS = 6  # of the progress bar
+HALF, TWICE = "half the epsilon", "twice the epsilon"
 WIDER, NARROWER = "a prior twice as wide", "a prior half as wide"
 
 
@@ -105,14 +108,16 @@ def forecast(
 def compared(
     quantiles: list[float], priors: list[Any], epsilon: float, progress: Any, settings: dict[str, Any]
 ) -> tuple[Forecast, list[Variation]]:
-    """The forecast at a budget, and those at half and twice the budget, and with wider and narrower priors."""
+    """The forecast at a budget, and those at half and twice the budget, and with wider and narrower priors; without
+    those that no release could have."""
     kind, trials, rng = (settings[name] for name in ("kind", "trials", "rng"))
     facts = {name: value for name, value in settings.items() if name not in ("kind", "trials", "rng")}
     maker = prepared(quantiles, epsilon=epsilon, priors=_one(priors), **facts)
     rehearsal = Rehearsal(maker, public=None, kind=kind, trials=trials, rng=rng)
     found = rehearsal.forecast(maker)
     progress()
-    cases = [(f"{share} the epsilon", epsilon * factor, priors) for share, factor in (("half", 0.5), ("twice", 2.0))]
+    budgets = {HALF: epsilon * 0.5, TWICE: epsilon * 2.0}
+    cases = [(what, budget, priors) for what, budget in budgets.items() if _is_budget(budget)]
     for what, factor in ((WIDER, 2.0), (NARROWER, 0.5)):
         others = [widened(prior, factor) for prior in priors]
         cases += [(what, epsilon, others)] if all(isinstance(other, Prior) for other in others) else []
@@ -123,6 +128,14 @@ def compared(
         )
         progress()
     return found, made
+
+
+def _is_budget(epsilon: float) -> bool:
+    """Whether a release could have it: a share of one that could may be beyond the ends of what is allowed."""
+    try:
+        return not math.isinf(budget_fraction(epsilon))
+    except ValueError:
+        return False
 
 
 def _one(priors: list[Any]) -> Any:
@@ -140,8 +153,9 @@ def _save_picture(path: Path, found: Forecast, others: list[Variation]) -> None:
     picture = Figure(figsize=(9.0, 3.5), layout="constrained")
     left, right = picture.subplots(1, 2)
     quantile_errors(left, found.quantiles.tolist(), found.gap.tolist())
-    curve = [others[0].forecast, found, others[1].forecast]
-    labels = {other.what: other.forecast.max_gap for other in others[2:]}
-    budget_curve(right, [one.epsilon for one in curve], [one.max_gap for one in curve], labels)
+    made = {other.what: other.forecast for other in others}
+    curve = [one for one in (made.pop(HALF, None), found, made.pop(TWICE, None)) if one is not None]
+    labels = {what: one.max_gap for what, one in made.items()}
+    budget_curve(right, [one.epsilon for one in curve], [one.max_gap for one in curve], labels, at=found.epsilon)
     with written(path):
         picture.savefig(path)

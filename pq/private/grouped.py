@@ -70,7 +70,8 @@ class GroupedRelease:
         return dict(zip(self.keys, self.groups, strict=True))
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything as plain numbers, text and lists, ready for JSON; `GroupedRelease.from_dict` is the inverse.
+        """Everything as plain numbers, text and lists, ready for JSON; `GroupedRelease.from_dict` is the inverse as
+        far as `Release.from_dict` is.
 
         A key that is a date, a time, a duration or a fraction stands there as {type: text}.
         """

@@ -186,7 +186,8 @@ class Release(KeptReadOnly):
         return np.maximum.accumulate(self.numbers[first])
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything as plain numbers, text and lists, ready for JSON; `Release.from_dict` is the inverse.
+        """Everything as plain numbers, text and lists, ready for JSON; `Release.from_dict` is the inverse,
+        except where a prior is a distribution of one's own (`pq.from_scipy`): a pickle holds that, too.
 
         Values that are dates, times or durations stand there in seconds, and as `texts`.
         """
@@ -234,7 +235,8 @@ class Release(KeptReadOnly):
 
     @classmethod
     def from_dict(cls, description: Mapping[str, Any]) -> Release:
-        """The release that `to_dict` described. Raises `TypeError` or `ValueError` naming what is wrong.
+        """The release that `to_dict` described. Raises `TypeError` or `ValueError` naming what is wrong: distribution
+        for a prior from one that is not of `scipy.stats`, and is code that no description holds.
 
         >>> import pq
         >>> one = pq.release([1.0, 2.0, 3.0], [0.5], epsilon=1, priors=pq.Uniform(0, 4), rng=0)

@@ -22,15 +22,18 @@ def quantile_errors(ax: Any, quantiles: Sequence[float], gap: Sequence[float]) -
     return drawn
 
 
-def budget_curve(ax: Any, epsilons: Sequence[float], gaps: Sequence[float], others: Mapping[str, float]) -> Array:
-    """Mean largest distance in ranks against the budget, and that with other priors at the middle one.
+def budget_curve(
+    ax: Any, epsilons: Sequence[float], gaps: Sequence[float], others: Mapping[str, float], *, at: float
+) -> Array:
+    """Mean largest distance in ranks against the budget, and that with other priors at one of them.
 
-    epsilons: (k,) increasing. gaps: (k,). others: gaps by label. Returns (2, k): what was drawn of the curve.
+    epsilons: (k,) increasing. gaps: (k,). others: gaps by label. at: the budget of the others.
+    Returns (2, k): what was drawn of the curve.
     """
     drawn = np.array([epsilons, gaps], dtype=np.float64)
     ax.semilogx(*drawn, marker="o", color=BLUE, label="the prior as it is")
     for (label, gap), colour, marker in zip(others.items(), (ORANGE, GREY), "^v", strict=False):
-        ax.plot(epsilons[len(epsilons) // 2], gap, marker=marker, linestyle="", color=colour, label=label)
+        ax.plot(at, gap, marker=marker, linestyle="", color=colour, label=label)
     ax.set(xlabel="epsilon", ylabel="mean largest distance (ranks)", title="Budget and prior")
     ax.set_ylim(bottom=0.0)  # an error of zero has its place
     ax.legend()

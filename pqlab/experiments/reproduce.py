@@ -126,21 +126,35 @@ def _begin(folder: Path, plan: RunFacts) -> None:
     if not file.exists():
         write_whole(file, lambda path: path.write_text(json.dumps(mine, indent=2) + "\n", encoding="utf-8"))
         return
-    theirs = json.loads(file.read_text(encoding="utf-8"))
+    theirs = _held(folder)
     differ = [name for name in mine if mine[name] != theirs.get(name)]
     if differ:
         raise RunError(f"{folder} holds a run of another {' and '.join(differ)}; choose another folder")
 
 
 def held_run(folder: Path) -> RunFacts | None:
-    """What the run in a folder computes, None where there is none. Raises `RunError` for a record that is none."""
+    """What the run in a folder computes, None where there is none. Raises `RunError` for a record that is damaged, or
+    that names what this program does not know."""
     try:
-        held = json.loads((folder / RECORD).read_text(encoding="utf-8"))
-        return RunFacts(tuple(held["figures"]), held["profile"], held["seed"])
+        held = _held(folder)
     except FileNotFoundError:
         return None
-    except (ValueError, TypeError, KeyError):
-        raise RunError(f"{folder / RECORD} is damaged; choose another folder") from None
+    figures, profile, seed = (held.get(name) for name in ("figures", "profile", "seed"))
+    is_known = isinstance(figures, list) and all(isinstance(one, str) and one in FIGURES for one in figures)
+    if figures and is_known and isinstance(profile, str) and profile in PROFILES and type(seed) is int and seed >= 0:
+        return RunFacts(tuple(figures), profile, seed)
+    raise RunError(f"{folder / RECORD} is damaged, or of another program; choose another folder")
+
+
+def _held(folder: Path) -> dict[str, Any]:
+    """The record in a folder. Raises `RunError` where it is none."""
+    try:
+        held = json.loads((folder / RECORD).read_text(encoding="utf-8"))
+    except (ValueError, RecursionError):
+        held = None
+    if not isinstance(held, dict):
+        raise RunError(f"{folder / RECORD} is damaged; choose another folder")
+    return held
 
 
 def _loaded(jobs: Sequence[Job]) -> tuple[list[Job], list[tuple[Job, str]]]:

@@ -143,6 +143,14 @@ def test_commands_options_choices_and_families_are_completed() -> None:
     assert "lognormal(" in completed("pq forecast --prior log")
 
 
+@pytest.mark.parametrize("words", ["pq relese --", "pq ledger shwo x", "pq run --", "pq release --epsilon x --"])
+def test_a_line_that_is_not_valid_yet_is_completed_in_silence(words: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cli, "_source", lambda entry: None if entry.module.startswith("pqlab.") else Path(entry.module))
+    environment = {"_PQ_COMPLETE": "bash_complete", "COMP_WORDS": words, "COMP_CWORD": str(len(words.split()) - 1)}
+    answer = CliRunner().invoke(cli.main, [], prog_name="pq", env=environment)
+    assert (answer.exit_code, answer.stderr) == (0, "") and "rror" not in answer.stdout
+
+
 def test_a_bar_is_for_a_terminal() -> None:
     leader, follower = pty.openpty()
     termios.tcsetwinsize(follower, (24, 80))  # without a size tqdm sees no room for a bar

@@ -73,6 +73,18 @@ def test_a_wanted_error_gives_its_epsilon() -> None:
     assert float(pq_command(*QUARTILES, *BELL, "--epsilon", "1", "--quiet").stdout) > 0
 
 
+@pytest.mark.parametrize(
+    ("epsilon", "there"),
+    [("1e300", module.HALF), ("6e299", module.HALF), ("1e-300", module.TWICE), ("5e-324", module.TWICE)],
+)
+def test_budgets_at_the_ends_are_compared_with_those_that_there_are(epsilon: str, there: str, tmp_path: Path) -> None:
+    picture = tmp_path / "out.svg"
+    found = facts("--epsilon", epsilon, "--plot", str(picture))
+    shares = [other["what"] for other in found["variations"] if other["what"] in (module.HALF, module.TWICE)]
+    assert there in shares and len(shares) == 1 + (epsilon == "1e-300") and picture.exists()
+    assert [other["epsilon"] for other in found["variations"][-2:]] == [found["epsilon"]] * 2
+
+
 def test_the_text_has_steps_units_and_variations() -> None:
     prior = [
         "--prior",
@@ -136,7 +148,7 @@ def test_pictures_draw_the_numbers_that_they_are_given() -> None:
     assert quantile_errors(left, [0.25, 0.5], [2.0, 3.0]).tolist() == [[0.25, 0.5], [2.0, 3.0]]
     (bars,) = left.collections
     assert [segment[1].tolist() for segment in bars.get_segments()] == [[0.25, 2.0], [0.5, 3.0]]
-    budget_curve(right, [0.5, 1.0, 2.0], [8.0, 4.0, 2.0], {"wide": 5.0, "narrow": 4.5})
+    budget_curve(right, [0.5, 1.0, 2.0], [8.0, 4.0, 2.0], {"wide": 5.0, "narrow": 4.5}, at=1.0)
     assert right.lines[0].get_ydata().tolist() == [8.0, 4.0, 2.0]
     assert [float(np.ravel(line.get_ydata())[0]) for line in right.lines[1:]] == [5.0, 4.5]
 

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -196,6 +197,35 @@ def test_folders_that_no_run_has_numbered_are_nobodys_to_go_on_with(
         (tmp_path / "runs" / f"reproduce-{number}" / "run.json").write_text("{")
     assert "runs/reproduce-010/run.json is damaged" in CliRunner().invoke(main, ["reproduce", "--resume"]).output
     assert fresh_folder(tmp_path / "runs", "reproduce").name == "reproduce-011"
+
+
+GOOD = {"figures": ["mplots"], "profile": "tiny", "seed": 0, "program": {}}
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        *([], "x", 3, None, {}),
+        *(GOOD | {"figures": held} for held in (["none"], "mplots", [1], [[]], [], None, {"mplots": 1})),
+        *(GOOD | {"profile": held} for held in ("large", [], None, 1)),
+        *(GOOD | {"seed": held} for held in ("0", -1, None, 1.0, True, [1])),
+        *({name: value for name, value in GOOD.items() if name != without} for without in ("figures", "seed")),
+    ],
+)
+def test_a_record_that_is_none_is_said_to_be(record: Any, tmp_path: Path) -> None:
+    (tmp_path / "run.json").write_text(json.dumps(record), encoding="utf-8")
+    start = CliRunner().invoke(main, ["reproduce", "--resume", "--out", str(tmp_path), "--workers", "1"])
+    assert start.exit_code == 2 and "run.json is damaged" in start.output
+    with pytest.raises(RunError):
+        reproduce.held_run(tmp_path)
+
+
+@pytest.mark.parametrize("text", [b"", b"{", b"\xff", b"[" * 100_000, b"9" * 5000, b"[]", b"3"], ids=range(7))
+def test_a_run_in_the_folder_of_a_damaged_one_is_refused(text: bytes, tmp_path: Path) -> None:
+    (tmp_path / "run.json").write_bytes(text)
+    for call in (lambda: reproduce.held_run(tmp_path), lambda: reproduce.reproduce(tmp_path, ["mplots"])):
+        with pytest.raises(RunError, match="is damaged"):
+            call()
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no kill -9")

@@ -12,6 +12,7 @@ import datetime as dt
 import io
 import json
 import math
+import pickle
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -19,6 +20,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+import scipy.stats
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
@@ -219,6 +221,22 @@ def test_a_step_that_is_no_decimal_stays_exact(mechanism: str, step: Fraction) -
         units = round(Fraction(value) / step)
         assert value == units * float(step.numerator) / float(step.denominator)
     assert f"multiples of {step}" in release_page(one)
+
+
+class Ramp(scipy.stats.rv_continuous):
+    """A distribution of one's own, which a description names and does not hold."""
+
+    def _pdf(self, x: Any) -> Any:
+        return 2.0 * x
+
+
+def test_a_release_with_a_law_of_ones_own_is_kept_by_a_pickle_alone() -> None:
+    for name in ("ramp", "norm"):
+        prior = pq.from_scipy(Ramp(a=0.0, b=1.0, name=name)())
+        one = pq.release([0.1, 0.2, 0.3], [0.5], epsilon=1, priors=prior, rng=0)
+        with pytest.raises(ValueError, match=rf"^distribution must .*one's own is code.*got 'custom {name}'"):
+            pq.Release.from_dict(json.loads(json.dumps(one.to_dict())))
+        assert pickle.loads(pickle.dumps(one)).to_dict() == one.to_dict()
 
 
 def test_a_step_that_is_a_decimal_is_told_as_a_float() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -11,15 +12,16 @@ from typing import Any
 import numpy as np
 import pytest
 
+from pq import Ledger
 from pq.private.sequential import loop, state
 from pq.sequential import PubPrev, Session, release_sequence
 
 DAYS = np.random.default_rng(0).normal(size=(5, 200))
 
 
-def run(path: Path, predictor: PubPrev | None = None) -> Any:
+def run(path: Path, predictor: PubPrev | None = None, **options: Any) -> Any:
     predictor = PubPrev([0.5], loc=0, scale=1) if predictor is None else predictor
-    return release_sequence(DAYS, np.zeros((5, 0)), predictor, [0.5], epsilon=1, checkpoint=path, rng=1)
+    return release_sequence(DAYS, np.zeros((5, 0)), predictor, [0.5], epsilon=1, checkpoint=path, rng=1, **options)
 
 
 @pytest.mark.parametrize("day", [1, 2, 3, 5])
@@ -147,3 +149,75 @@ def test_a_state_is_not_stored_where_nobody_could_take_it_up(tmp_path: Path) -> 
     with pytest.raises(OSError, match="too long"):
         session.save(path)
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("what", ["folder", "full folder", "link to a folder", "pipe", "socket"])
+def test_what_is_no_file_is_no_checkpoint_and_stays_where_it_is(what: str, tmp_path: Path) -> None:
+    path, ledger = tmp_path / "there", Ledger(10)
+    listening = socket.socket(socket.AF_UNIX)
+    if what == "pipe":
+        os.mkfifo(path)
+    elif what == "socket":
+        path = Path(os.path.relpath(path))  # has few letters only
+        listening.bind(str(path))
+    else:
+        folder = tmp_path / "elsewhere" if "link" in what else path
+        folder.mkdir()
+        if what == "full folder":
+            (folder / "precious").write_text("x")
+        if folder != path:
+            path.symlink_to(folder)
+    before = sorted((file, file.lstat().st_ino) for file in tmp_path.rglob("*"))
+    with pytest.raises(ValueError, match=r"^checkpoint must be of a file") as failure:
+        run(path, ledger=ledger)
+    assert not hasattr(failure.value, "releases") and ledger.spent == 0
+    session = Session(PubPrev([0.5], loc=0, scale=1), [0.5], epsilon=1)
+    for refused in (session.save, Session.resume):
+        with pytest.raises(ValueError, match=r"^path must be of a file"):
+            refused(path)
+    assert sorted((file, file.lstat().st_ino) for file in tmp_path.rglob("*")) == before
+    listening.close()
+
+
+def test_devices_are_no_checkpoints() -> None:
+    with pytest.raises(ValueError, match=r"^checkpoint must be of a file"):
+        run(Path(os.devnull))
+    with pytest.raises(ValueError, match=r"^path must be of a file"):
+        Session.resume(os.devnull)
+
+
+def test_a_folder_in_the_place_of_a_state_stays_there(tmp_path: Path) -> None:
+    path = tmp_path / "state"
+
+    def moved() -> Any:
+        yield DAYS[0]
+        path.rename(tmp_path / "elsewhere")
+        path.mkdir()
+        yield from DAYS[1:]
+
+    with pytest.raises(ValueError, match="taken up by another run"):
+        release_sequence(moved(), np.zeros((5, 0)), PubPrev([0.5], loc=0, scale=1), [0.5], epsilon=1, checkpoint=path)
+    assert path.is_dir() and sorted(file.name for file in tmp_path.iterdir()) == ["elsewhere", "state"]
+
+
+def test_a_file_that_is_no_state_is_refused_as_a_checkpoint(tmp_path: Path) -> None:
+    path = tmp_path / "state"
+    path.write_text("x")
+    with pytest.raises(ValueError, match=r"^checkpoint must be a saved session"):
+        run(path)
+    assert path.read_text() == "x"
+
+
+def test_of_two_that_find_one_state_the_later_is_told_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, ledger, look = tmp_path / "state", Ledger(10), loop._is_saved
+    release_sequence(DAYS[:2], np.zeros((2, 0)), PubPrev([0.5], loc=0, scale=1), [0.5], epsilon=1, checkpoint=path)
+
+    def slow(at: Path) -> bool:
+        found = look(at)
+        path.rename(f"{path}.0123456789abcdef.claimed")  # by the other, as soon as this one has looked
+        return found
+
+    monkeypatch.setattr(loop, "_is_saved", slow)
+    with pytest.raises(ValueError, match=r"^checkpoint was taken up by another run"):
+        run(path, ledger=ledger)
+    assert ledger.spent == 0

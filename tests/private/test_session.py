@@ -176,7 +176,7 @@ def test_a_state_that_is_read_before_it_is_claimed_is_had_by_two(
     racing, second = [True], []
 
     @contextlib.contextmanager
-    def late(path: Path) -> Any:
+    def late(path: Path, argument: str) -> Any:
         state = states._read(path)
         if racing.pop() if racing else False:
             second.append(Session.resume(path))

@@ -227,7 +227,7 @@ class Prior(ABC):
         return Mixture((self, robust), (1.0 - share, share))
 
     def to_dict(self) -> dict[str, Any]:
-        """Family and parameters as plain Python values, ready for JSON; `Prior.from_dict` is the inverse.
+        """Family and parameters, ready for JSON; `from_dict` is the inverse, but for laws of one's own (`from_scipy`).
 
         >>> import pq
         >>> pq.Cauchy(0, 1).to_dict()

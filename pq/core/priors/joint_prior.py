@@ -91,7 +91,8 @@ class JointPrior:
         return next(iter(parts)) if len(parts) == 1 else Mixture(tuple(parts), tuple(parts.values()))
 
     def to_dict(self) -> dict[str, Any]:
-        """Family and parameters as plain Python values, ready for JSON; `from_dict` is the inverse.
+        """Family and parameters as plain Python values, ready for JSON; `from_dict` is the inverse as far as that of
+        its members is.
 
         >>> import pq
         >>> prior = JointPrior([pq.Normal(0, 1), pq.Normal(5, 1)], [1, 1])

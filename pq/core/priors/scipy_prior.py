@@ -43,7 +43,10 @@ class ScipyPrior(Prior, twin=None, kernel=None):
         name = str(parameters.get("distribution"))
         distribution = getattr(scipy.stats, name, None)
         if not isinstance(distribution, scipy.stats.rv_continuous):
-            raise ValueError(f"distribution must be the name of a continuous one in scipy.stats, got {name!r}")
+            raise ValueError(
+                "distribution must be the name of a continuous one in scipy.stats; one's own is code, which no "
+                f"description holds, got {name!r}"
+            )
         return from_scipy(distribution(**parameters.get("parameters", {})))
 
     def __post_init__(self) -> None:
@@ -84,7 +87,9 @@ def from_scipy(frozen: Any) -> Prior:
 
     frozen: such as `scipy.stats.gamma(2.0, scale=3.0)`, with scalar parameters. The laws that are families here
     (such as `cauchy` and `norm`) come back as those; others as a `ScipyPrior`, which asks the distribution some 60,000
-    times when it is made: a blink for most, a minute for `levy_stable` and `studentized_range`. Raises `TypeError` for
+    times when it is made: a blink for most, a minute for `levy_stable` and `studentized_range`. One of
+    a class of one's own is code, of which `to_dict` tells name and parameters only: `Prior.from_dict` raises
+    `ValueError` naming distribution for it, and a pickle takes its place. Raises `TypeError` for
     a discrete or multivariate distribution or one that is not frozen, `ValueError` for parameters outside its domain
     and for a distribution without mass.
 

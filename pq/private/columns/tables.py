@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any
 
 from pq.core.choices import nearest
-from pq.core.kind import NUMBER, WHOLE_NUMBER, Date, Kind, Time, Timestamp
+from pq.core.kind import NUMBER, WHOLE_NUMBER, Date, Duration, Kind, Time, Timestamp
 from pq.private.columns.counts import Counts
 from pq.private.columns.declared import Declared, refused, running
 from pq.private.columns.dtypes import as_fetched, listed, of_arrow_type, of_pandas_type, of_polars_type
@@ -179,7 +179,16 @@ def _types(frame: Any) -> Types:
     if engine.is_duckdb():
         names = _different(native.columns)
         return {name: partial(of_duckdb_type, dtype) for name, dtype in zip(names, native.types, strict=True)}
-    return {name: partial(of_narwhals_type, dtype) for name, dtype in running(frame.collect_schema)().items()}
+    types: Types = {name: partial(of_narwhals_type, dtype) for name, dtype in running(frame.collect_schema)().items()}
+    if engine.is_pyspark() or engine.is_pyspark_connect():  # whose durations narwhals does not know
+        lengths = [field.name for field in running(lambda: native.schema)().fields if _is_duration(field.dataType)]
+        types |= dict.fromkeys(lengths, partial(Declared, Duration(), as_fetched))
+    return types
+
+
+def _is_duration(spark_type: Any) -> bool:
+    """Days to seconds; one of years and months has no length in seconds, and is refused."""
+    return type(spark_type).__name__ == "DayTimeIntervalType"
 
 
 def _different(names: Iterable[str]) -> list[str]:

@@ -15,10 +15,11 @@ from pq.core.budget.ledger import Ledger
 from pq.core.exact import Number
 from pq.core.kind import in_unit
 from pq.private.noise import StepsExceeded
+from pq.private.randomness import generator_from
 from pq.private.release import Release
 from pq.private.sequential.predictors import Predictor, PrivatePredictor
 from pq.private.sequential.session import Composition, Individuals, Session, hand_over
-from pq.private.sequential.state import Identity, Turns, left_over
+from pq.private.sequential.state import ANOTHER, Identity, Turns, is_there, left_over
 
 _END = object()
 
@@ -62,7 +63,8 @@ def release_sequence(
         it with the data sets after those that are done (datasets and features are given in full), and only the new
         releases are returned. All other arguments must be those of the run that saved it. See `Session.resume`. A run
         that breaks off within a data set leaves none that could go on, since it may have released that one already.
-        Of two runs at one checkpoint one goes on, and the other raises `ValueError` at its next data set.
+        Of two runs at one checkpoint one goes on, and the other raises `ValueError` at its next data set, or where it
+        begins. So does a checkpoint that is no file, as a folder or a device is; it stays what and where it was.
     progress: show a bar on stderr. rng: see `Session`.
 
     Returns a list of T `Release`s that has a `guarantee`. Raises `TypeError` or `ValueError` naming the argument, and
@@ -98,7 +100,7 @@ def release_sequence(
     path = None if checkpoint is None else Path(checkpoint).resolve()
     resumed = path is not None and _is_saved(path)
     if path is not None and resumed:
-        session = Session.resume(path, ledger=session.ledger, rng=rng, like=session)
+        session = _resumed(path, session, rng)
     turns = None if path is None else Turns(path, is_resumed=resumed)
     out = Releases([], session.guarantee)
     try:
@@ -146,8 +148,9 @@ def _shown(steps: Iterator[Any], progress: bool) -> Iterable[Any]:
 
 
 def _is_saved(path: Path) -> bool:
-    """Whether there is a state to go on from. Raises `ValueError` where a run took it up and did not end."""
-    if path.exists():
+    """Whether there is a state to go on from. Raises `ValueError` where a run took it up and did not end, and for what
+    is no file."""
+    if is_there(path, "checkpoint"):
         return True
     left = left_over(path)
     if left is not None:
@@ -155,7 +158,15 @@ def _is_saved(path: Path) -> bool:
             f"checkpoint was taken up by a run that ended before its next data set was done: {left} holds the "
             "state. To start anew would spend everybody's budget a second time; remove that file if this is meant"
         )
-    return path.exists()
+    return is_there(path, "checkpoint")
+
+
+def _resumed(path: Path, like: Session, rng: Any) -> Session:
+    """Raises `ValueError` naming checkpoint where another run takes it up after this one has seen it there."""
+    try:
+        return Session._resume(path, "checkpoint", like.ledger, generator_from(rng), like)
+    except FileNotFoundError:
+        raise ValueError(ANOTHER) from None
 
 
 def _store(session: Session, path: Path) -> Identity:

@@ -251,7 +251,8 @@ class Session:
 
         The file holds the private sums of a `DPLearned` before noise: it is as sensitive as the records. The ledger is
         not in it, only its identity. Random streams are not either: what has been drawn stays drawn, what comes is
-        drawn anew. Raises `RuntimeError` in a handler of signals that interrupts a step.
+        drawn anew. Raises `RuntimeError` in a handler of signals that interrupts a step, and `ValueError` naming path
+        where a folder, a pipe or a device is.
         """
         self._store(Path(path).resolve())
 
@@ -278,12 +279,25 @@ class Session:
 
         ledger: the one charged so far, needed if there was one. rng: None for the operating system; a seed gives
         another stream than at any other data set. like: a session whose arguments must be those of the state.
-        Raises `FileNotFoundError` if another was quicker, `ValueError` naming ledger or the argument that differs; the
-        state is then where it was, or at `<path>.used` where another has been saved meanwhile, or a file system has no
-        hard links, without which it could be put over another one.
+        Raises `FileNotFoundError` if another was quicker, `ValueError` naming ledger, the argument that differs, or
+        path for what is no saved session, be it a folder or a device; whatever is there is then where it was, or at
+        `<path>.used` where another has been saved meanwhile, or a file system has no hard links, without which it could
+        be put over another one.
         """
-        account, stream = as_ledger(ledger), generator_from(rng)
-        with claimed(Path(path).resolve()) as state:  # of a link the file that it leads to: another may lead there
+        return cls._resume(path, "path", as_ledger(ledger), generator_from(rng), like)
+
+    @classmethod
+    def _resume(
+        cls,
+        path: str | Path,
+        argument: str,
+        account: Ledger | None,
+        stream: np.random.Generator | None,
+        like: Session | None,
+    ) -> Session:
+        """`resume` from a path that an argument of that name has given."""
+        # of a link the file that it leads to: another may lead there
+        with claimed(Path(path).resolve(), argument) as state:
             identity, pool = state.pop("ledger"), state["_pool"]
             session = object.__new__(cls)
             session.__setstate__(state | {"ledger": account})

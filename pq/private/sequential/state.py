@@ -7,6 +7,7 @@ import glob
 import os
 import pickle
 import secrets
+import stat
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from numbers import Real
@@ -26,8 +27,11 @@ KEPT = PUBLIC | SPENT | {"_pool", "_process", "_request"}  # of a session, in a 
 
 
 def store(state: Mapping[str, Any], path: Path) -> Identity:
-    """Write a state in one step, readable by the owner only; returns what tells the file from any other."""
+    """Write a state in one step, readable by the owner only; returns what tells the file from any other.
+
+    Raises `ValueError` naming path for what `is_there` refuses."""
     _check_length(path)
+    is_there(path)
     part = Path(f"{path}.part")
     part.unlink(missing_ok=True)  # one that a crash or somebody else left may be open to others
     try:
@@ -61,6 +65,18 @@ def _check_length(path: Path) -> None:
     """Raise `OSError` for a name so long that nobody could take up what lies there."""
     with suppress(FileNotFoundError):
         os.stat(_own_name(path))
+
+
+def is_there(path: Path, argument: str = "path") -> bool:
+    """Whether a file is at a path. Raises `ValueError` naming the argument for a folder, a pipe, a device or a socket:
+    none is a saved session, and renamed, as a session is, it would be lost to those whose it is."""
+    try:
+        found = os.stat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    if not stat.S_ISREG(found.st_mode):
+        raise ValueError(f"{argument} must be of a file, a saved session or none yet; at {path} is something else")
+    return True
 
 
 def left_over(path: Path) -> Path | None:
@@ -99,20 +115,22 @@ class Turns:
             with open(used(self.path), "xb") as file:
                 own = _identity(os.fstat(file.fileno()))
         except FileExistsError:
-            raise ValueError(_ANOTHER) from None
+            raise ValueError(ANOTHER) from None
         # Whoever has been there since this run has looked is at one of these places, which come in this order.
         if self.path.exists() or left_over(self.path) != used(self.path) or _identity(os.stat(used(self.path))) != own:
-            raise ValueError(_ANOTHER)
+            raise ValueError(ANOTHER)
 
     def _take_up(self, own: Identity) -> None:
         mine = _own_name(self.path)
         try:
+            if _identity(os.stat(self.path)) != own:
+                raise ValueError(ANOTHER)
             os.rename(self.path, mine)
         except FileNotFoundError:
-            raise ValueError(_ANOTHER) from None
+            raise ValueError(ANOTHER) from None
         if _identity(os.stat(mine)) != own:
             _put_back(mine, self.path)
-            raise ValueError(_ANOTHER)
+            raise ValueError(ANOTHER)
         os.replace(mine, used(self.path))
 
     def stored(self, own: Identity) -> None:
@@ -121,7 +139,7 @@ class Turns:
         self._own, self._has_it = own, False
 
 
-_ANOTHER = "checkpoint was taken up by another run, which goes on from it: two would release the same data sets twice"
+ANOTHER = "checkpoint was taken up by another run, which goes on from it: two would release the same data sets twice"
 
 
 def _put_back(mine: Path, path: Path) -> None:
@@ -133,36 +151,41 @@ def _put_back(mine: Path, path: Path) -> None:
 
 
 @contextmanager
-def claimed(path: Path) -> Iterator[dict[str, Any]]:
+def claimed(path: Path, argument: str = "path") -> Iterator[dict[str, Any]]:
     """The state in a file, renamed before it is read, so that of many processes one has it; put back by an exception.
 
     The name that it has meanwhile is nobody else's: a third process may claim what a second one puts back or saves.
 
-    Raises `FileNotFoundError` if there is none, or another was quicker, and `ValueError` naming path if it is none.
+    Raises `FileNotFoundError` if there is none, or another was quicker, and `ValueError` naming the argument if it is
+    none.
     """
     mine = _own_name(path)
     try:
+        is_there(path, argument)
         os.rename(path, mine)
     except FileNotFoundError:
-        raise FileNotFoundError(f"path must be a saved session, there is none at {path}, or it was taken up") from None
+        message = f"{argument} must be a saved session, there is none at {path}, or it was taken up"
+        raise FileNotFoundError(message) from None
     try:
-        yield _read(mine)
+        state = _read(mine)
+        if state is None:
+            raise ValueError(f"{argument} must be a saved session")
+        yield state
     except BaseException:
         _put_back(mine, path)
         raise
     os.replace(mine, used(path))
 
 
-def _read(path: Path) -> dict[str, Any]:
+def _read(path: Path) -> dict[str, Any] | None:
+    """The state in a file; None if it is none."""
     try:
         state = pickle.loads(path.read_bytes())
     except OSError:
         raise
     except Exception:
-        state = None
-    if not isinstance(state, dict) or not state.keys() >= KEPT:
-        raise ValueError("path must be a saved session")
-    return state
+        return None
+    return state if isinstance(state, dict) and state.keys() >= KEPT else None
 
 
 def described(value: Any) -> Any:
