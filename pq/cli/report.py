@@ -12,7 +12,7 @@ import click
 
 from pq.cli import WrittenPath, refuse, written
 from pq.cli.files import is_one_file
-from pq.private.report import checked_texts
+from pq.core.choices import checked_texts
 
 REPORT_OPTIONS = (
     click.option("--report", type=WrittenPath(), help="Write a page to show, in HTML."),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 Adjacency = Literal["add-remove", "replace"]
 Calibration = Literal["paper", "sharp"]
@@ -24,6 +24,16 @@ def check_name(value: object, allowed: object, name: str) -> None:
         known: list[str] = list(allowed)  # type: ignore[call-overload]
         near = nearest(value, known, end="")
         raise ValueError(f"{name} must be one of {', '.join(map(repr, known))}, got {value!r}{near}")
+
+
+def checked_texts(**texts: Any) -> dict[str, str]:
+    """Texts that have a form in UTF-8; raises `TypeError` or `ValueError` naming the argument."""
+    for name, text in texts.items():
+        if not isinstance(text, str):
+            raise TypeError(f"{name} must be text, got {type(text).__name__}")
+        if text.encode("utf-8", "replace").decode() != text:
+            raise ValueError(f"{name} must be text that has a form in UTF-8")
+    return texts
 
 
 def nearest(word: object, known: Iterable[str], end: str = ".") -> str:

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import datetime as dt
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from decimal import Decimal
-from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
-import numpy as np
-
-from pq.core.choices import Adjacency, Unknown, check_choice
+from pq.core.choices import Adjacency, Unknown, check_choice, checked_texts
 from pq.core.exact import budget_text, whole_number
 from pq.core.kind import shown
+from pq.private.columns.written import key_read, key_texts, key_written
 from pq.private.release import Release
 
 if TYPE_CHECKING:
@@ -23,23 +19,6 @@ if TYPE_CHECKING:
 
 GROUPED_VERSION = 1  # of what `GroupedRelease.to_dict` writes
 OTHER = "other"  # key of the group of records that have none of the public keys
-JSON_KEYS = (str, bool, int, float)
-WRITTEN: dict[type, tuple[Callable[[Any], str], Callable[[str], Any]]] = {  # the first type that fits; both ways
-    dt.datetime: (dt.datetime.isoformat, dt.datetime.fromisoformat),
-    dt.date: (dt.date.isoformat, dt.date.fromisoformat),
-    dt.time: (dt.time.isoformat, dt.time.fromisoformat),
-    dt.timedelta: (
-        lambda length: str(length // dt.timedelta(microseconds=1)),
-        lambda text: dt.timedelta(microseconds=int(text)),
-    ),
-    np.datetime64: (str, np.datetime64),
-    np.timedelta64: (
-        lambda length: f"{length.astype(np.int64)} {np.datetime_data(length.dtype)[0]}",
-        lambda text: np.int64(text.split()[0]).view(f"m8[{text.split()[1]}]"),
-    ),
-    Decimal: (str, Decimal),
-    Fraction: (str, Fraction),
-}
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,7 +55,7 @@ class GroupedRelease:
         A key that is a date, a time, a duration or a fraction stands there as {type: text}.
         """
         facts = {field.name: getattr(self, field.name) for field in fields(self)}
-        facts |= {"keys": [_written(key) for key in self.keys], "groups": [one.to_dict() for one in self.groups]}
+        facts |= {"keys": [key_written(key) for key in self.keys], "groups": [one.to_dict() for one in self.groups]}
         return {"version": GROUPED_VERSION, **facts}
 
     @classmethod
@@ -97,21 +76,23 @@ class GroupedRelease:
         names = {field.name for field in fields(cls)}
         if facts.keys() != names:
             raise ValueError(f"description must hold {', '.join(sorted(names))}")
+        person = "" if facts["person"] is None else facts["person"]
+        checked_texts(by=facts["by"], value=facts["value"], person=person)
         check_choice(facts["adjacency"], Adjacency, "adjacency")
         check_choice(facts["unknown"], Unknown, "unknown")
         for name in ("max_contributions", "max_groups"):
             whole_number(facts[name], name, least=1)
-        facts["keys"] = tuple(_read(key) for key in facts["keys"])
+        facts["keys"] = tuple(key_read(key) for key in facts["keys"])
         facts["groups"] = tuple(Release.from_dict(one) for one in facts["groups"])
         if len(facts["keys"]) != len(facts["groups"]):
             raise ValueError("keys must be one for each of groups")
         return cls(**facts)
 
     def rows(self) -> list[tuple[str, str, str]]:
-        """Key, quantile and value of everything released, as texts."""
+        """Key, quantile and value of everything released, as texts; keys that read alike say of what type they are."""
         return [
-            (_shown(key), f"{q:.6g}", value)
-            for key, one in self.releases.items()
+            (key, f"{q:.6g}", value)
+            for key, one in zip(key_texts(self.keys), self.groups, strict=True)
             for q, value in zip(one.quantiles, _values(one), strict=True)
         ]
 
@@ -124,7 +105,7 @@ class GroupedRelease:
 
         shared: dict[str, Any] = {name: getattr(self, name) for name in ("epsilon", "max_contributions", "adjacency")}
         facts = {"max_groups": str(self.max_groups), "person": self.person or "a promise", "unknown": self.unknown}
-        keyed = {_shown(key): one for key, one in self.releases.items()}
+        keyed = dict(zip(key_texts(self.keys), self.groups, strict=True))
         page = grouped_page(keyed, by=self.by, facts=facts, description=self.to_dict(), **shared, **options)
         Path(path).write_bytes(page.encode("utf-8"))
 
@@ -136,7 +117,7 @@ class GroupedRelease:
         kept = "" if self.person is None else f", kept to by {self.person}"
         head = f"{budget_text(self.epsilon)}-differentially private quantiles of {self.value} by {self.by}"
         table = [[str(self.by), *(f"{q:.6g}" for q in self.groups[0].quantiles)]]
-        table += [[_shown(key), *_values(one)] for key, one in self.releases.items()]
+        table += [[key, *_values(one)] for key, one in zip(key_texts(self.keys), self.groups, strict=True)]
         widths = [max(map(len, column)) for column in zip(*table, strict=True)]
         lines = ["  ".join(map(str.rjust, row[1:], widths[1:])) for row in table]
         names = [row[0].ljust(widths[0]) for row in table]
@@ -146,33 +127,3 @@ class GroupedRelease:
 
 def _values(one: Release) -> list[str]:
     return [f"{v:.10g}" for v in one.values] if one.kind == "number" else shown(one.values)
-
-
-def _shown(key: Any) -> str:
-    return str(key.isoformat() if hasattr(key, "isoformat") else key)
-
-
-def _written(key: Any) -> Any:
-    if isinstance(key, JSON_KEYS):
-        return key
-    if getattr(key, "nanoseconds" if isinstance(key, dt.timedelta) else "nanosecond", 0):  # of pandas
-        key = key.asm8
-    kind = next(kind for kind in WRITTEN if isinstance(key, kind))
-    return {kind.__name__: WRITTEN[kind][0](key)}
-
-
-def _read(written: Any) -> Any:
-    """The inverse of `_written`; raises `TypeError` or `ValueError` naming keys."""
-    if isinstance(written, JSON_KEYS):
-        return written
-    readers = {kind.__name__: read for kind, (_, read) in WRITTEN.items()}
-    if not isinstance(written, Mapping) or len(written) != 1 or next(iter(written)) not in readers:
-        raise TypeError(f"keys must be texts, numbers or one of {', '.join(readers)}")
-    ((name, text),) = written.items()
-    try:
-        found = readers[name](text)
-        if found == found:  # no NaN, no NaT
-            return found
-    except (ValueError, ArithmeticError, TypeError, IndexError):
-        pass
-    raise ValueError(f"keys must hold a {name}, got {text!r}")

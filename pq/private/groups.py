@@ -25,7 +25,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from pq.core.budget.ledger import Ledger, charge
-from pq.core.choices import Adaptation, Adjacency, Calibration, OnNan, Unknown, check_choice
+from pq.core.choices import Adaptation, Adjacency, Calibration, OnNan, Unknown, check_choice, checked_texts
 from pq.core.exact import Number, budget_float, whole_number
 from pq.core.grid import grid_step
 from pq.private.columns.grouping import GroupedColumn, open_table
@@ -71,10 +71,11 @@ def release_groups(
         or a mapping from names to columns. A query is reduced where it lives: only the distinct pairs of key and value
         must fit in memory, with person the distinct triples. Keys and IDs that are texts or bytes are refused in
         queries of engines that are not named here, which may call different ones equal: hand over the result.
-    by, value: names of the columns of keys and of numbers, dates, timestamps, times or durations.
+    by, value: names, which are texts, of the columns of keys and of numbers, dates, timestamps, times or durations.
     keys: (g,) public keys, or the path of a public CSV file with a column named as `by`; never looked up in the table.
         They compare by the declared type of the key column: as texts, as numbers are read for a release, or as times,
-        exactly; where that leaves it open, as with objects, a record has the key that it equals.
+        exactly; where that leaves it open, as with objects, a record has the key that it equals. Refused is what
+        `GroupedRelease.to_dict` cannot write exactly, as infinities and numbers of thousands of digits.
     epsilon: budget of the whole release, all groups together, for a person with all records that one may own.
     priors, size_guess, public_total: as in `release`, alike for all groups, or a mapping from each key to its own.
     person: name of a column of texts, bytes, numbers, dates or times that says whose a record is. Of each person at
@@ -110,6 +111,7 @@ def release_groups(
         raise ValueError(f"max_contributions must be at least max_groups: in {groups} groups one owns {groups} records")
     check_choice(adjacency, Adjacency, "adjacency")
     check_choice(unknown, Unknown, "unknown")
+    checked_texts(by=by, value=value, person="" if person is None else person)
     column = GroupedColumn.of(
         open_table(table), value=value, by=by, keys=keys, person=person, step=grid_step(grid), others=unknown == "other"
     )

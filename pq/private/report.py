@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, TypedDict
 
+from pq.core.choices import checked_texts
 from pq.core.exact import budget_text
 from pq.core.kind import kind_named
 from pq.private.exhibit import LONGEST_LIST, Reported, exhibit, share_text, unit_text
@@ -131,16 +132,6 @@ class Paid:
     def records(self) -> str:
         """How many records of a person it is for, in words."""
         return "one record" if self.people == 1 else f"up to {self.people} records"
-
-
-def checked_texts(**texts: Any) -> dict[str, str]:
-    """Texts that have a form in UTF-8; raises `TypeError` or `ValueError` naming the argument."""
-    for name, text in texts.items():
-        if not isinstance(text, str):
-            raise TypeError(f"{name} must be text, got {type(text).__name__}")
-        if text.encode("utf-8", "replace").decode() != text:
-            raise ValueError(f"{name} must be text that has a form in UTF-8")
-    return texts
 
 
 def checked_level(level: Any) -> float:

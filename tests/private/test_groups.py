@@ -298,7 +298,7 @@ class Untouched(dict[str, Any]):
 AUTUMN = dt.datetime(2020, 10, 25, 2, 30, tzinfo=ZoneInfo("Europe/Paris"))
 REFUSED: list[tuple[str, type[Exception], dict[str, Any]]] = [
     ("by", ValueError, {"by": "nobody"}),
-    ("value", ValueError, {"value": []}),
+    ("value", TypeError, {"value": []}),
     ("person", ValueError, {"person": "nobody"}),
     ("keys", TypeError, {"keys": "abc"}),
     ("keys", TypeError, {"keys": [None]}),

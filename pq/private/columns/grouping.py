@@ -217,13 +217,17 @@ def open_table(x: Any, argument: str = "table") -> OpenTable:
     A data frame of polars is a query as well.
     """
     if isinstance(x, Mapping):
-        if len({len(column) for column in x.values()}) > 1:
+        try:
+            lengths = {len(column) for column in x.values()}
+        except TypeError as error:
+            raise TypeError(f"{argument} must have columns that are lists or arrays: {error}") from None
+        if len(lengths) > 1:
             raise ValueError(f"{argument} must have columns of one length")
         held = {name: array_of_buffer(x[name]) for name in x}
         types: Types = {name: partial(_in_mapping, _dtype(column), column) for name, column in held.items()}
         return OpenTable(types, lambda _: held.__getitem__)
     with quiet():
-        table = opened(x, library_of(x))
+        table = _opened_as(x, argument)
     if table is None:
         raise TypeError(f"{argument} must be a data frame, a query or a mapping of columns, got {type(x).__name__}")
     if table.lazy is None and type(x).__module__.startswith("polars."):
@@ -231,6 +235,17 @@ def open_table(x: Any, argument: str = "table") -> OpenTable:
 
         return OpenTable(table.types, table.fetch, nw.from_native(x).lazy())
     return table
+
+
+def _opened_as(x: Any, argument: str) -> OpenTable | None:
+    """`opened`, whose refusals name x, by the argument's own name."""
+    try:
+        return opened(x, library_of(x))
+    except (TypeError, ValueError) as error:
+        message = str(error)
+        if not message.startswith("x must"):
+            raise
+        raise type(error)(argument + message.removeprefix("x")) from None
 
 
 def _ids(table: OpenTable, person: str) -> KeyColumn:

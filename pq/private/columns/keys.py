@@ -24,7 +24,7 @@ from typing import Any
 
 import numpy as np
 
-from pq.core.kind import NUMBER, Kind
+from pq.core.kind import NUMBER, Duration, Kind
 from pq.core.seconds import TIMES
 from pq.private.columns.counts import IntArray
 from pq.private.columns.declared import Grouping
@@ -33,7 +33,8 @@ from pq.private.columns.files import TextFormat, compression_of
 from pq.private.columns.identity import NAMES, identities_in, identity_of, items_of
 from pq.private.columns.record import content_of
 from pq.private.columns.tables import OpenTable
-from pq.private.columns.text import ISO, CellRule
+from pq.private.columns.text import ISO, CellRule, length_of
+from pq.private.columns.written import key_written
 
 TEXT = re.compile(
     r"(large_)?string(_view)?(\[.*)?|str|<U.*|varchar|(enum|categorical)([(\[].*)?|dictionary<values=(large_)?string.*",
@@ -41,6 +42,7 @@ TEXT = re.compile(
 )
 PLAIN_KEYS = (str, bool, int, float, Decimal, Fraction, dt.date, dt.time, dt.timedelta)
 FINER = re.compile(r"[.,][0-9]{6}[0-9]*[1-9]")  # than Python's times are
+EXACT = {**ISO, Duration: length_of}  # readers of texts
 FINE_TIMES = (np.datetime64, np.timedelta64)  # are keys where no type of Python's goes as far
 
 
@@ -157,8 +159,13 @@ def keys_of_texts(texts: Iterable[str], column: KeyColumn) -> list[Any]:
         raise ValueError(f"keys must be of the column's kind, {column.kind}")
     if column.kind != NUMBER and any(map(FINER.search, cells)):
         raise ValueError("keys must be whole microseconds where they are texts")
-    exact = ISO.get(type(column.kind))
-    return list(column.kind.from_numbers(numbers)) if exact is None else list(map(exact, cells))
+    exact = EXACT.get(type(column.kind))
+    if exact is None:
+        return list(column.kind.from_numbers(numbers))
+    try:
+        return list(map(exact, cells))
+    except (ValueError, OverflowError):
+        raise ValueError("keys must be shorter than a billion days where they are texts") from None
 
 
 def _held(item: Any) -> Any:
@@ -184,6 +191,7 @@ def _plain(key: Any) -> Any:
         raise ValueError("keys must not be missing")
     if isinstance(value, str) and value != value.encode("utf-8", "replace").decode():
         raise ValueError("keys must be texts that have a form in UTF-8")
+    key_written(value)  # refuses what could be released, but never shown or kept
     return value
 
 

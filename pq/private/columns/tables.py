@@ -150,7 +150,10 @@ def _undecoded(cursor: Any) -> Iterator[None]:
 def _of_frame(x: Any) -> OpenTable | None:
     import narwhals.stable.v2 as nw
 
-    frame: Any = nw.from_native(x, pass_through=True, allow_series=True)
+    try:
+        frame: Any = nw.from_native(x, pass_through=True, allow_series=True)
+    except nw.exceptions.DuplicateError as error:
+        raise ValueError(f"x must have columns of different names: {error}") from None
     if not isinstance(frame, (nw.DataFrame, nw.LazyFrame)):  # a lazy column
         frame = nw.from_native(x.to_frame("value"), pass_through=True) if hasattr(x, "to_frame") else frame
     if isinstance(frame, nw.DataFrame):
