@@ -24,6 +24,7 @@ class KeptReadOnly:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
-        for value in state.values():
-            if isinstance(value, np.ndarray):
-                read_only(value)
+        for held in state.values():
+            for value in held if isinstance(held, tuple) else (held,):
+                if isinstance(value, np.ndarray):
+                    read_only(value)

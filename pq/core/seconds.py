@@ -15,6 +15,7 @@ import numpy.typing as npt
 Floats = npt.NDArray[np.float64]
 
 MICROSECOND = 1_000_000  # of them a second has that many
+EXACT_SECONDS = 2**53 // MICROSECOND  # up to which floats hold all microseconds
 EPOCH = dt.datetime(1970, 1, 1)
 TICKS = {"D": 86_400, "h": 3_600, "m": 60, "s": 1}  # seconds in a tick of numpy's coarse units
 PARTS = {"ms": 10**3, "us": 10**6, "ns": 10**9, "ps": 10**12, "fs": 10**15, "as": 10**18}  # ticks in a second
@@ -34,7 +35,14 @@ def seconds_of(value: Any) -> float:
             raise TypeError("a duration in months or without a unit has no length in seconds")
         return float(seconds_of_ticks(np.array([value]))[0])
     length = since_start(value)
-    return float(length.days * 86_400 + length.seconds) + length.microseconds / MICROSECOND
+    return in_seconds(length.days * 86_400 + length.seconds, length.microseconds)
+
+
+def in_seconds(whole: int, rest: int) -> float:
+    """Whole seconds and microseconds, of either sign, as the nearest float, as far as microseconds are exact ones."""
+    if abs(whole) < EXACT_SECONDS:
+        return (whole * MICROSECOND + rest) / MICROSECOND
+    return whole + rest / MICROSECOND
 
 
 def since_start(value: Any) -> dt.timedelta:
@@ -89,5 +97,7 @@ def seconds_of_ticks(x: npt.NDArray[Any]) -> Floats:
         full, part = np.divmod(whole, PARTS[unit])
         coarse = PARTS[unit] <= MICROSECOND
         fine = part * (MICROSECOND // PARTS[unit]) if coarse else part // (PARTS[unit] // MICROSECOND)
-        seconds = full + fine / MICROSECOND
+        near = np.abs(full) < EXACT_SECONDS  # see `in_seconds`
+        exact = (np.where(near, full, 0) * MICROSECOND + fine) / MICROSECOND
+        seconds = np.where(near, exact, full + fine / MICROSECOND)
     return np.where(missing, np.nan, seconds)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
 from pq.core.choices import Adjacency, Unknown, check_choice, checked_texts
-from pq.core.exact import budget_text, whole_number
+from pq.core.exact import budget_float, budget_fraction, budget_text, whole_number
 from pq.core.kind import shown
 from pq.private.columns.written import key_read, key_texts, key_written
 from pq.private.release import Release
@@ -82,7 +82,13 @@ class GroupedRelease:
         check_choice(facts["unknown"], Unknown, "unknown")
         for name in ("max_contributions", "max_groups"):
             whole_number(facts[name], name, least=1)
+        for name in ("keys", "groups"):
+            if not isinstance(facts[name], (list, tuple)):
+                raise TypeError(f"{name} must be a list, got {type(facts[name]).__name__}")
+        facts["epsilon"] = budget_float(budget_fraction(facts["epsilon"]))
         facts["keys"] = tuple(key_read(key) for key in facts["keys"])
+        if len(set(facts["keys"])) != len(facts["keys"]):
+            raise ValueError("keys must differ")
         facts["groups"] = tuple(Release.from_dict(one) for one in facts["groups"])
         if len(facts["keys"]) != len(facts["groups"]):
             raise ValueError("keys must be one for each of groups")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import enum
 import json
 import re
 from decimal import Decimal
@@ -119,3 +120,47 @@ def test_durations_in_texts_are_exact() -> None:
     for text in ("P1000000000D", f"P{'9' * 5000}D", "PT0.0000001S", "P"):
         with pytest.raises(ValueError, match=r"^keys must"):
             keys_of_texts([text], column)
+
+
+class Named(enum.StrEnum):
+    A = "a"
+
+    def __str__(self) -> str:
+        return "something else"
+
+
+def test_keys_that_a_page_shows_alike_are_told_apart() -> None:
+    """Pages fold white space, and drop what cannot be printed."""
+    texts = key_texts(["a", "a ", " a", "a\t", "a b", "a  b", "a\nb", "a\0", "a\u2028"])
+    assert len({" ".join(text.split()) for text in texts}) == len(texts) and all(map(str.isprintable, texts))
+
+
+def test_keys_of_classes_of_ones_own_are_what_they_are() -> None:
+    for key, plain in ((Named.A, "a"), (np.str_("b"), "b"), (np.float64(0.5), 0.5)):
+        made = released([key])
+        assert made.keys == (plain,) and type(made.keys[0]) is type(plain)
+        assert pq.GroupedRelease.from_dict(made.to_dict()).rows() == made.rows()
+
+
+def test_pandas_keys_read_alike_before_and_after() -> None:
+    keys = [pd.Timedelta(7, "s"), pd.Timestamp("2262-04-11 23:47:16.854775807", tz="Asia/Tokyo")]
+    made = released(keys)
+    read = pq.GroupedRelease.from_dict(json.loads(json.dumps(made.to_dict())))
+    assert made.rows() == read.rows() and str(made) == str(read)
+
+
+@pytest.mark.parametrize(
+    ("name", "wrong"),
+    [
+        *(("keys", [wrong]) for wrong in (float("nan"), "\ud800", {"timedelta64": "5 25s"}, {"timedelta64": ["1"]})),
+        *(("keys", wrong) for wrong in ([{"datetime64": "now"}], ["a", "a"], None, 5)),
+        *(("groups", wrong) for wrong in (None, 5)),
+        *(("epsilon", wrong) for wrong in (None, "x", [1.0], True, float("nan"), 10**400)),
+    ],
+)
+def test_descriptions_that_nothing_has_written_are_refused_by_name(name: str, wrong: Any) -> None:
+    facts = released(["a"]).to_dict()
+    if wrong == ["a", "a"]:
+        facts["groups"] *= 2
+    with pytest.raises((TypeError, ValueError), match=name):
+        pq.GroupedRelease.from_dict(facts | {name: wrong})

@@ -221,3 +221,10 @@ def test_of_two_that_find_one_state_the_later_is_told_so(tmp_path: Path, monkeyp
     with pytest.raises(ValueError, match=r"^checkpoint was taken up by another run"):
         run(path, ledger=ledger)
     assert ledger.spent == 0
+
+
+def test_what_is_in_the_way_of_a_state_is_seen_before_the_release(tmp_path: Path) -> None:
+    (tmp_path / "state.part").mkdir()
+    with pytest.raises(ValueError, match=r"^checkpoint must be of a file") as failure:
+        run(tmp_path / "state")
+    assert failure.value.releases == [] and [one.name for one in tmp_path.iterdir()] == ["state.part"]  # type: ignore[attr-defined]

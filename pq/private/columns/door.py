@@ -23,7 +23,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from pq.core.arrays import read_only
+from pq.core.arrays import KeptReadOnly, read_only
 from pq.core.kind import NUMBER, Kind
 from pq.core.quiet import quiet
 from pq.private.columns.declared import Array
@@ -185,7 +185,7 @@ class UnreadColumn:
         return with_missing(*held[0], held[1], on_nan) if isinstance(held, tuple) else held.records(on_nan)
 
 
-class SortedColumn:
+class SortedColumn(KeptReadOnly):
     """A sensitive column sorted and checked once, for many releases: `pq.release` then takes time logarithmic in n.
 
     x: (n,) as for `pq.release`. It holds the records: keep it as safe as them. `kind`: what x was declared to be, a

@@ -139,7 +139,10 @@ class Keys:
 def listed_keys(keys: Any, column: KeyColumn, by: str) -> list[Any]:
     """Keys as a list; those of a public file are in its column of the same name as the table's."""
     if isinstance(keys, os.PathLike):
-        texts = TextFormat(compression=compression_of(os.fspath(keys))).column(Path(keys).read_bytes(), by)
+        try:
+            texts = TextFormat(compression=compression_of(os.fspath(keys))).column(Path(keys).read_bytes(), by)
+        except ValueError as error:
+            raise ValueError(f"keys must be a CSV file with a column {by!r} of them: {error}") from None
         return keys_of_texts(texts, column)
     if isinstance(keys, (str, bytes, Mapping)) or not isinstance(keys, Iterable):
         raise TypeError(f"keys must be a sequence of keys or the path of a file of them, got {type(keys).__name__}")
@@ -182,7 +185,7 @@ def _plain(key: Any) -> Any:
         raise ValueError(f"keys must be what Python can hold: {error}") from None
     if isinstance(key, TIMES) and identity_of(key) is None:
         raise ValueError(f"keys must not be missing, nor times of no known length, got {key!r}")
-    value = key.item() if isinstance(key, np.generic) else key
+    value = key.item() if isinstance(key, np.generic) else _builtin(key)
     if isinstance(key, FINE_TIMES) and isinstance(value, int):  # of nanoseconds, or far from here
         value = key
     if value is None or not isinstance(value, (*PLAIN_KEYS, *FINE_TIMES)):
@@ -193,6 +196,15 @@ def _plain(key: Any) -> Any:
         raise ValueError("keys must be texts that have a form in UTF-8")
     key_written(value)  # refuses what could be released, but never shown or kept
     return value
+
+
+def _builtin(key: Any) -> Any:
+    """A text or a number of a class of one's own as that of Python's it is, whose methods say what it is."""
+    if isinstance(key, str):
+        return str.__str__(key)
+    if isinstance(key, int) and not isinstance(key, bool):
+        return int.__int__(key)
+    return float.__float__(key) if isinstance(key, float) else key
 
 
 def _in_forms(item: Any) -> Any:

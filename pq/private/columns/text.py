@@ -7,20 +7,22 @@ import math
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from decimal import Decimal, localcontext
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
 from pq.core.kind import NUMBER, Date, Duration, Kind, Time, Timestamp
-from pq.core.seconds import MICROSECOND, seconds_of
+from pq.core.seconds import MICROSECOND, in_seconds, seconds_of
 
 CURRENCY = "$¢£¤¥฿\u20a0-\u20cf"  # as a set of a regular expression
 LENGTH = re.compile(
     r"(?P<sign>[+-]?)P(?!$)(?:(?P<W>[0-9]+)W)?(?:(?P<D>[0-9]+)D)?"
     r"(?:T(?!$)(?:(?P<H>[0-9]+)H)?(?:(?P<M>[0-9]+)M)?(?:(?P<S>[0-9]+(?:[.,][0-9]+)?)S)?)?"
 )
-SECONDS = {"W": 604_800.0, "D": 86_400.0, "H": 3_600.0, "M": 60.0, "S": 1.0}
+SECONDS = {"W": 604_800, "D": 86_400, "H": 3_600, "M": 60, "S": 1}
+MOST_DIGITS, LONGEST = 100, 10**15  # of a duration, in seconds: beyond, no float has microseconds
 ISO = {Date: dt.date.fromisoformat, Timestamp: dt.datetime.fromisoformat, Time: dt.time.fromisoformat}
 PATTERNS = {
     Date: "a date of ISO 8601 such as 2026-03-01",
@@ -115,10 +117,13 @@ def _length(text: str) -> float:
     found = LENGTH.fullmatch(text)
     if found is None:
         return math.nan
-    total = math.fsum(
-        float(found[unit].replace(",", ".")) * seconds for unit, seconds in SECONDS.items() if found[unit]
-    )
-    return -total if found["sign"] == "-" else total
+    parts = {unit: Decimal(found[unit].replace(",", ".")) for unit in SECONDS if found[unit]}
+    with localcontext(prec=MOST_DIGITS):
+        total = sum((part * SECONDS[unit] for unit, part in parts.items()), Decimal(0))
+        total = -total if found["sign"] == "-" else total
+        if abs(total) >= LONGEST:
+            return float(total)
+        return in_seconds(*divmod(math.floor(total * MICROSECOND), MICROSECOND))  # finer is cut, as of other times
 
 
 def length_of(text: str) -> dt.timedelta:
@@ -132,5 +137,5 @@ def length_of(text: str) -> dt.timedelta:
     if found is None:
         raise ValueError("not a duration")
     parts = {unit: Fraction(found[unit].replace(",", ".")) for unit in SECONDS if found[unit]}
-    length = sum(part * int(SECONDS[unit]) for unit, part in parts.items()) * MICROSECOND
+    length = sum(part * SECONDS[unit] for unit, part in parts.items()) * MICROSECOND
     return dt.timedelta(microseconds=int(-length if found["sign"] == "-" else length))

@@ -45,7 +45,7 @@ def key_written(key: Any) -> Any:
     for form in (key, as_ticks(key)):
         try:
             written = _in_json(form)
-            found = key_read(json.loads(json.dumps(written, allow_nan=False)))
+            found = _out_of_json(json.loads(json.dumps(written, allow_nan=False, ensure_ascii=False).encode()))
             if identity_of(found) == identity_of(key) if isinstance(key, TIMES) else found == key:
                 return written
         except (ValueError, ArithmeticError):  # too many digits, an infinity, a year that Python has not
@@ -54,7 +54,14 @@ def key_written(key: Any) -> Any:
 
 
 def key_read(written: Any) -> Any:
-    """The inverse of `key_written`; raises `TypeError` or `ValueError` naming keys."""
+    """The inverse of `key_written`; raises `TypeError` or `ValueError` naming keys for what that has not written."""
+    found = _out_of_json(written)
+    if key_written(found) != written:
+        raise ValueError(f"keys must be written as `to_dict` does, got {written!r}")
+    return found
+
+
+def _out_of_json(written: Any) -> Any:
     if isinstance(written, JSON_KEYS):
         return written
     readers = {kind.__name__: read for kind, (_, read) in WRITTEN.items()}
@@ -62,8 +69,8 @@ def key_read(written: Any) -> Any:
         raise TypeError(f"keys must be texts, numbers or one of {', '.join(readers)}")
     ((name, text),) = written.items()
     try:
-        found = readers[name](text)
-        if found == found:  # no NaN, no NaT
+        found = readers[name](text) if isinstance(text, str) else None
+        if found is not None and found == found:  # no NaN, no NaT
             return found
     except (ValueError, ArithmeticError, TypeError, IndexError):
         pass
@@ -76,14 +83,20 @@ def key_texts(keys: Sequence[Any]) -> list[str]:
     >>> key_texts([1, "1", "b"])
     ['1 (int)', '1 (str)', 'b']
     """
-    texts = [str(key.isoformat() if hasattr(key, "isoformat") else key) for key in keys]
-    types, places = [type(key).__name__ for key in keys], [f"key {place}" for place in range(1, len(keys) + 1)]
+    kept = [key_read(key_written(key)) for key in keys]  # what is read later reads alike
+    texts = [_seen(str(key.isoformat() if isinstance(key, dt.date | dt.time) else key)) for key in kept]
+    types, places = [type(key).__name__ for key in kept], [f"key {place}" for place in range(1, len(keys) + 1)]
     for marks in chain([types], repeat(places)):
         shared = Counter(texts)
         if len(shared) == len(texts):
             break
         texts = [f"{text} ({mark})" if shared[text] > 1 else text for text, mark in zip(texts, marks, strict=True)]
     return texts
+
+
+def _seen(text: str) -> str:
+    """A text as pages show it: quoted where white space or what cannot be printed would be lost."""
+    return text if text == " ".join(text.split()) and text.isprintable() else repr(text)
 
 
 def _in_json(key: Any) -> Any:

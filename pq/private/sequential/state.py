@@ -32,7 +32,7 @@ def store(state: Mapping[str, Any], path: Path) -> Identity:
     Raises `ValueError` naming path for what `is_there` refuses."""
     _check_length(path)
     is_there(path)
-    part = Path(f"{path}.part")
+    part = _part(path)
     part.unlink(missing_ok=True)  # one that a crash or somebody else left may be open to others
     try:
         with open(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
@@ -50,6 +50,11 @@ def store(state: Mapping[str, Any], path: Path) -> Identity:
 def _identity(found: os.stat_result) -> Identity:
     """What a file keeps when it is renamed."""
     return found.st_dev, found.st_ino, found.st_mtime_ns, found.st_size
+
+
+def _part(path: Path) -> Path:
+    """Where a state is while it is written."""
+    return Path(f"{path}.part")
 
 
 def used(path: Path) -> Path:
@@ -102,6 +107,7 @@ class Turns:
         where another run has it."""
         if self._has_it:
             return
+        is_there(_part(self.path), "checkpoint")  # a folder in that place would be in the way after the release
         if self._own is None:
             self._begin()
         else:
