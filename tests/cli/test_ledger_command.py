@@ -206,7 +206,7 @@ def test_a_page_that_fails_in_the_making_does_not_look_like_values_that_were_not
     def broken(*_: Any, **__: Any) -> str:
         raise OverflowError("int too large to convert to float")
 
-    monkeypatch.setattr("pq.private.result.release_page", broken)
+    monkeypatch.setattr("pq.private.report.release_page", broken)
     answer = command(*spending("1", "--report", "page.html", "--quiet"))
     assert answer.exit_code == 3 and "not all of it was shown: int too large to convert" in answer.output
 
@@ -214,7 +214,7 @@ def test_a_page_that_fails_in_the_making_does_not_look_like_values_that_were_not
 @pytest.mark.parametrize("raised", [KeyboardInterrupt(), ValueError("no such interval")])
 @pytest.mark.parametrize(
     ("where", "asked"),
-    [("pq.cli.release.told_release", ["--level", "0.9"]), ("pq.private.result.release_page", ["--report", "p.html"])],
+    [("pq.cli.release.told_release", ["--level", "0.9"]), ("pq.private.report.release_page", ["--report", "p.html"])],
 )
 def test_who_interrupts_what_is_made_of_values_learns_that_they_are_paid_for(
     where: str, asked: list[str], raised: BaseException, folder: Path, monkeypatch: pytest.MonkeyPatch
